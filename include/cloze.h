@@ -1,0 +1,765 @@
+/*
+ * cloze.h - embedded language understanding: BERT-family encoders in the caller's own process.
+ *
+ * Made by cbindgen from src/capi; do not edit. `CLOZE_UPDATE_HEADER=1 cargo test --test header` makes it anew.
+ *
+ * A first program (examples/c/encode.c is the whole of it):
+ *
+ *     cloze_error *error = cloze_error_new();
+ *     cloze_model *model = NULL;
+ *     if (cloze_model_load("models/all-MiniLM-L6-v2", NULL, &model, error) != CLOZE_OK)
+ *         fprintf(stderr, "%s\n", cloze_error_message(error, NULL));
+ *     size_t needed = 0, written = 0;
+ *     cloze_encode_size(model, NULL, 1, &needed, error);
+ *     float *vector = malloc(needed);
+ *     const char *text = "How do I reset my password?";
+ *     size_t length = strlen(text);
+ *     cloze_encode(model, NULL, &text, &length, 1, vector, needed, &written, NULL, error);
+ *     free(vector);
+ *     cloze_model_free(model);
+ *     cloze_error_free(error);
+ *
+ * CONVENTIONS, which hold for every type and function below.
+ *
+ * Names. A function is called cloze_<noun>_<verb>, after the handle that it works on. Inputs come first, then results, and
+ * the error last.
+ *
+ * Handles. Every type is opaque: no structure is laid open, passed by value or allocated by the caller. What cloze_..._new,
+ * cloze_model_load, cloze_encode and cloze_tokenize give belongs to the caller, who gives it back once to the function
+ * cloze_..._free of the same noun; cloze_..._free(NULL) does nothing. A `const` handle is not changed by the call. The comment
+ * of each type says who owns it and which threads may use it. Strings that a function returns are never freed by the caller;
+ * each function says how long they live.
+ *
+ * Statuses and errors. A call that can fail returns a cloze_status: CLOZE_OK, which is 0, or a positive number whose meaning
+ * never changes. The last argument, `error`, receives a sentence for people; it may be NULL. There is no error state behind
+ * the caller's back, per thread or global. After an error, results hold 0, false or NULL unless the function says otherwise.
+ *
+ * NULL. A pointer that must not be NULL and is gives CLOZE_NULL_ARGUMENT, with the argument's name in the message; nothing
+ * crashes. Where NULL is allowed, the function says so. Pointers that are not NULL must be valid: that is all that the library
+ * cannot check.
+ *
+ * Text. Texts go in as a pointer and a length in bytes, in UTF-8, and need no NUL at the end; a NUL inside is a character like
+ * any other. What is not valid UTF-8 gives CLOZE_INVALID_UTF8, with the text and the byte in the message. Keys, values, names
+ * and paths are NUL-terminated. Offsets into a text are in the unit that the request's key `offsets` names: Unicode code
+ * points (the default), UTF-16 units, or bytes.
+ *
+ * Options. What a model or a call is asked for is set by key and value, both words: the same as the command line's flags.
+ * There are no enumerations to mirror. cloze_options_set and cloze_request_set list the keys.
+ *
+ * Buffers. Results of unknown size go to a caller's buffer: capacity in, size out. If the buffer is too small nothing is
+ * written to it, the size needed is reported, and the status is CLOZE_BUFFER_TOO_SMALL.
+ *
+ * Threads. Any number of threads may use one model at once. The library starts no thread when it is loaded; with `threads`
+ * above 1, a call may use threads of its own beside the caller's. Other handles: see their types.
+ *
+ * Fork. A model that was loaded, and used, before fork() may be used and freed in the parent and in the child, provided that
+ * no other thread of the parent was inside a call at the moment of the fork.
+ *
+ * A guest in your process. The library installs no signal handlers, changes no locale, no floating-point mode and no working
+ * directory, reads no environment variable but CLOZE_ISA, opens no files but the model's, and writes nothing to standard
+ * output or standard error, with one exception: a panic, which is a bug in Cloze, comes back as CLOZE_PANIC, and the Rust
+ * runtime says one line about it on standard error before that. The hook that would silence it is shared with every other
+ * Rust code in the process, and so it is left alone.
+ *
+ * Memory. cloze_memory_statistics, cloze_memory_peak and cloze_memory_trim say what a model holds and give it back. Large
+ * blocks that the system refuses give CLOZE_OUT_OF_MEMORY; if it refuses even a small one, Rust ends the process.
+ *
+ * Versions. Functions are only ever added, and say `Since`; numbers are never reused. See cloze_abi_version.
+ */
+
+
+#ifndef CLOZE_H
+#define CLOZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/**
+ * The version of the ABI that this header describes. It changes only when a caller would have to be compiled again.
+ */
+#define CLOZE_ABI_VERSION 1
+
+/**
+ * A flag that stops calls from another thread. Give it to a request with cloze_request_set_cancel; raise it with
+ * cloze_cancel_cancel, and every call that runs, or begins, with such a request stops and returns CLOZE_CANCELLED with the
+ * results it had finished. One flag may serve any number of requests.
+ *
+ * Owner: the caller, who frees it with cloze_cancel_free, at any time: requests keep a reference of their own.
+ * Threads: cloze_cancel_cancel and cloze_cancel_reset may be called from any thread at any time.
+ */
+typedef struct cloze_cancel cloze_cancel;
+
+/**
+ * The sentence that goes with a status. Make one, pass it to any number of calls, read it after a call that failed; each call
+ * replaces what the one before it said, and a call that succeeds empties it. Wherever a `cloze_error *` is asked for, NULL
+ * may be given instead.
+ *
+ * Owner: the caller, who frees it with cloze_error_free. Threads: one at a time.
+ */
+typedef struct cloze_error cloze_error;
+
+/**
+ * A model: tokenizer, weights, and what the model's files say about their use. It never changes.
+ *
+ * Owner: counted. cloze_model_load gives the first reference, cloze_model_retain one more each time; cloze_model_free gives
+ * one back, and the last one frees the model. A call holds a reference of its own from its beginning to its end: a model may
+ * be freed while another thread is inside a call, which then ends as if nothing had happened. A thread that may still begin
+ * a call after somebody else's free must hold a reference of its own.
+ * Threads: any number at once, for every call.
+ */
+typedef struct cloze_model cloze_model;
+
+/**
+ * How a model is opened. A new one holds the defaults; change them by key and value with cloze_options_set and pass it to
+ * cloze_model_load.
+ *
+ * Owner: the caller, who frees it with cloze_options_free; models that were loaded with it do not need it any more.
+ * Threads: one at a time; any number of loads may read it at once.
+ */
+typedef struct cloze_options cloze_options;
+
+/**
+ * What became of each text of one cloze_encode.
+ *
+ * Owner: the caller, who frees it with cloze_report_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_report cloze_report;
+
+/**
+ * What a call is asked for. A new one asks for what the model's own files say; change that by key and value with
+ * cloze_request_set and pass it to cloze_encode, cloze_tokenize and others. Wherever a `const cloze_request *` is asked for,
+ * NULL stands for a new one. One request may serve any number of calls and models.
+ *
+ * Owner: the caller, who frees it with cloze_request_free, not before the calls that were given it have returned.
+ * Threads: set it from one thread at a time, while no call reads it; any number of calls may read it at once.
+ */
+typedef struct cloze_request cloze_request;
+
+/**
+ * The tokens of one text, or of a text and its pair: one window, or several where the request's truncation is `window` and
+ * the text is longer than the limit. Windows, and the tokens of a window, are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_tokens_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_tokens cloze_tokens;
+
+/**
+ * The outcome of a call: CLOZE_OK (0), or one of the positive numbers below. A number keeps its meaning for ever; later
+ * versions may add numbers, so treat one that you do not know as an error.
+ */
+typedef int32_t cloze_status;
+
+/**
+ * The call did what it was asked to do.
+ */
+#define CLOZE_OK 0
+
+/**
+ * A pointer that must not be NULL was NULL; the message names the argument.
+ */
+#define CLOZE_NULL_ARGUMENT 1
+
+/**
+ * An argument is outside what the call accepts: an unknown key or value, an index out of range, a request that this model
+ * cannot serve.
+ */
+#define CLOZE_INVALID_ARGUMENT 2
+
+/**
+ * A text, key or value is not valid UTF-8; the message names it and the byte.
+ */
+#define CLOZE_INVALID_UTF8 3
+
+/**
+ * A file is missing, or the system refused to read it.
+ */
+#define CLOZE_IO 4
+
+/**
+ * A file's content is malformed, truncated or inconsistent.
+ */
+#define CLOZE_INVALID_FILE 5
+
+/**
+ * The file is well formed but describes something that this version does not support.
+ */
+#define CLOZE_UNSUPPORTED 6
+
+/**
+ * A tensor of the model is missing, unknown, or has the wrong shape or type; the message names it.
+ */
+#define CLOZE_INVALID_TENSOR 7
+
+/**
+ * A text has more tokens than the limit, and the truncation policy is `error`.
+ */
+#define CLOZE_TOO_LONG 8
+
+/**
+ * The caller's buffer is smaller than the result. Nothing was written to it; the size needed is reported.
+ */
+#define CLOZE_BUFFER_TOO_SMALL 9
+
+/**
+ * The deadline passed. The results finished before it were written and counted.
+ */
+#define CLOZE_DEADLINE_EXCEEDED 10
+
+/**
+ * The call was cancelled. The results finished before it were written and counted.
+ */
+#define CLOZE_CANCELLED 11
+
+/**
+ * A result is NaN or infinite: the weights are damaged, or overflow.
+ */
+#define CLOZE_NON_FINITE 12
+
+/**
+ * Memory for the model or the call could not be had.
+ */
+#define CLOZE_OUT_OF_MEMORY 13
+
+/**
+ * A bug in Cloze was caught before it reached the caller. Please report it with the message.
+ */
+#define CLOZE_PANIC 14
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * The ABI version of the library that is loaded. A caller that was compiled with this header works with it when it equals
+ * CLOZE_ABI_VERSION. The file name of the shared library carries the same number (libcloze.so.1).
+ *
+ * Since: 0.1.0
+ */
+uint32_t cloze_abi_version(void);
+
+/**
+ * The version of the library that is loaded, such as "0.1.0": a static string, never freed.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_version(void);
+
+/**
+ * The name of a status as this header spells it, such as "CLOZE_TOO_LONG"; "CLOZE_UNKNOWN" for a number that this version
+ * does not know. A static string, never freed.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_status_name(cloze_status status);
+
+/**
+ * A new error object with code CLOZE_OK and an empty message. Free it with cloze_error_free.
+ *
+ * Since: 0.1.0
+ */
+cloze_error *cloze_error_new(void);
+
+/**
+ * The status of the last call that was given `error`. NULL gives CLOZE_OK.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_error_code(const cloze_error *error);
+
+/**
+ * What the last call that was given `error` had to say: one sentence of valid UTF-8 that names the thing and says what to do;
+ * empty after a success, and for NULL. It ends with a NUL; `length` (may be NULL) receives its bytes without the NUL. The
+ * wording may change between versions. The string belongs to `error` and is valid until the next call that is given `error`.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_error_message(const cloze_error *error,
+                                size_t *length);
+
+/**
+ * Frees `error`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_error_free(cloze_error *error);
+
+/**
+ * New options with the defaults. Free them with cloze_options_free.
+ *
+ * Since: 0.1.0
+ */
+cloze_options *cloze_options_new(void);
+
+/**
+ * Sets an option: `key` and `value` are NUL-terminated words. A value that is refused changes nothing.
+ *
+ * - `threads`: a number from 1 to 1024, or auto. Threads of one call, the calling thread included; auto (the default)
+ *   honours the affinity mask and the cgroup quota.
+ * - `precision`: auto or f32. Arithmetic of the encoder; auto (the default) is the file's own.
+ * - `isa`: auto, or an instruction set of this machine: avx512, avx2, portable, reference. Instruction set of the kernels;
+ *   auto (the default) takes the best one, or the one that the environment variable CLOZE_ISA names.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_INVALID_ARGUMENT for an unknown key or value: the message lists what
+ * is known.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_options_set(cloze_options *options,
+                               const char *key,
+                               const char *value,
+                               cloze_error *error);
+
+/**
+ * Frees `options`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_options_free(cloze_options *options);
+
+/**
+ * Opens the model in the folder `path`, a NUL-terminated path: a Hugging Face or sentence-transformers folder with
+ * config.json, safetensors weights and a tokenizer. The weights are mapped, not copied, where their form allows: do not
+ * change or shorten the files while the model is in use. `options` may be NULL for the defaults. `model` receives the
+ * model's first reference, or NULL on an error; give it back with cloze_model_free.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_IO, CLOZE_INVALID_FILE, CLOZE_UNSUPPORTED and CLOZE_INVALID_TENSOR name the file or
+ * tensor; CLOZE_INVALID_ARGUMENT for an instruction set that this machine lacks; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_model_load(const char *path,
+                              const cloze_options *options,
+                              cloze_model **model,
+                              cloze_error *error);
+
+/**
+ * Opens a model whose files are in memory: `count` files, file `i` with the NUL-terminated name `names[i]` (relative to the
+ * model's folder, with `/`, such as `1_Pooling/config.json`) and the `lengths[i]` bytes at `datas[i]`. The bytes are copied:
+ * the caller may free them when the call returns. Otherwise as cloze_model_load.
+ *
+ * Errors: as cloze_model_load; CLOZE_INVALID_ARGUMENT for a name that is given twice or leaves the folder.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_model_load_files(const char *const *names,
+                                    const void *const *datas,
+                                    const size_t *lengths,
+                                    size_t count,
+                                    const cloze_options *options,
+                                    cloze_model **model,
+                                    cloze_error *error);
+
+/**
+ * Takes one more reference and returns `model`; NULL gives NULL. Give it back with cloze_model_free.
+ *
+ * Since: 0.1.0
+ */
+cloze_model *cloze_model_retain(const cloze_model *model);
+
+/**
+ * Gives one reference back; the last one frees the model, or, while calls still run, the last of these does. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_model_free(cloze_model *model);
+
+/**
+ * The number of values of one vector that `request` (NULL for the model's own use) gives.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_ARGUMENT for a request that the model cannot serve.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_model_dimensions(const cloze_model *model,
+                                    const cloze_request *request,
+                                    size_t *dimensions,
+                                    cloze_error *error);
+
+/**
+ * Describes the model as one JSON object: family, layers, hidden, heads, vocabulary, parameters, positions, max_tokens,
+ * truncation, pooling, normalize, dimensions, prompts, default_prompt, precision, isa, threads and more; later versions may
+ * add names. The text and a final NUL are written to `buffer`, which holds `capacity` bytes. `needed` receives their bytes,
+ * the NUL included, in every case: call with capacity 0 (and a NULL `buffer`) to learn it.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_BUFFER_TOO_SMALL.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_model_describe(const cloze_model *model,
+                                  char *buffer,
+                                  size_t capacity,
+                                  size_t *needed,
+                                  cloze_error *error);
+
+/**
+ * A new request that asks for what the model's own files say. Free it with cloze_request_free.
+ *
+ * Since: 0.1.0
+ */
+cloze_request *cloze_request_new(void);
+
+/**
+ * Sets what to ask for: `key` and `value` are NUL-terminated words. A value that is refused changes nothing. Whether the
+ * model can serve it shows when the request is used.
+ *
+ * - `pooling`: model, or one or several (joined by +) of mean, cls, max, mean_sqrt_len, last, weighted_mean, pooler. How
+ *   token vectors become one vector; several are concatenated.
+ * - `normalize`: model, true or false. Scale vectors to length 1.
+ * - `dimensions`: all, or a number from 1 to the model's dimensions. Keep this many leading values (Matryoshka), before
+ *   normalising.
+ * - `prompt_name`: the name of one of the model's prompts, or an empty name for no prompt. Put the model's prompt of this
+ *   name before each text.
+ * - `prompt`: any text. Put this text before each text.
+ * - `truncation`: model, error, left, right or window. What happens to texts longer than the limit: an error, a cut on that
+ *   side, or overlapping windows whose vectors are averaged.
+ * - `max_tokens`: model, or a number of at least 3 and at most the model's limit. Longest input in tokens, special tokens
+ *   included.
+ * - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share; auto is an eighth
+ *   of the limit.
+ * - `layers`: last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers. Which layers'
+ *   hidden states make the vectors.
+ * - `vectors`: text or token. One vector a text (the default), or one a token.
+ * - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
+ * - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
+ * - `threads`: a number from 1 to 1024, or auto. Threads of this call; auto (the default) is the model's setting.
+ * - `deadline_ms`: none, or milliseconds. Stop a call that takes longer and return what is finished. The time runs anew for
+ *   each call.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_INVALID_ARGUMENT for an unknown key or value: the message lists what
+ * is known.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_request_set(cloze_request *request,
+                               const char *key,
+                               const char *value,
+                               cloze_error *error);
+
+/**
+ * Lets `cancel` stop the calls that are given `request`; NULL takes a flag set before away. The request keeps a reference of
+ * its own: `cancel` may be freed at any time.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for a NULL `request`.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_request_set_cancel(cloze_request *request,
+                                      const cloze_cancel *cancel,
+                                      cloze_error *error);
+
+/**
+ * Frees `request`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_request_free(cloze_request *request);
+
+/**
+ * A new flag, not raised. Free it with cloze_cancel_free.
+ *
+ * Since: 0.1.0
+ */
+cloze_cancel *cloze_cancel_new(void);
+
+/**
+ * Raises the flag. With `error` NULL it neither locks nor allocates, so that a signal handler may call it.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_cancel_cancel(cloze_cancel *cancel, cloze_error *error);
+
+/**
+ * Lowers the flag, so that it can serve the next calls.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_cancel_reset(cloze_cancel *cancel, cloze_error *error);
+
+/**
+ * Frees `cancel`. NULL is fine. Requests that were given it keep the flag as it stands.
+ *
+ * Since: 0.1.0
+ */
+void cloze_cancel_free(cloze_cancel *cancel);
+
+/**
+ * Turns `count` texts into vectors. Text `i` is the `lengths[i]` bytes of UTF-8 at `texts[i]`; a NUL inside is a character
+ * like any other, and no NUL is needed at the end. The texts must not change during the call. A text's vector is the same,
+ * bit for bit, whatever the other texts, their order and the number of threads. `request` may be NULL. With `count` 0,
+ * `texts` and `lengths` may be NULL; with a length of 0, so may the text: its vector is that of the empty text.
+ *
+ * Vectors are written to `vectors`, which holds `capacity_bytes` bytes and needs no alignment, one after another in the order
+ * of the texts, in the number type that the request's `output` names, in the machine's byte order:
+ *
+ * - `f32`: 4 bytes a value, IEEE binary32
+ * - `f16`: 2 bytes a value, IEEE binary16
+ * - `int8`: 1 byte a value, signed; value times the vector's scale is the original, rounded (cloze_report_scale)
+ * - `binary`: 1 bit a value, set where the value is above 0, the first value in the highest bit; a vector fills whole bytes
+ *
+ * With the request's `vectors` = `token`, a text has as many vectors as it has tokens; cloze_report_text says which are whose.
+ *
+ * `written_bytes` receives the bytes written. On CLOZE_BUFFER_TOO_SMALL nothing is written and it receives the bytes needed.
+ * For one vector a text that is known before any work is done: cloze_encode_size tells it. For one vector a token it is known
+ * only once the texts were encoded: the work is lost, so give room for what you expect (cloze_tokenize counts tokens).
+ *
+ * `report` may be NULL; otherwise it receives what became of each text after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and
+ * CLOZE_CANCELLED, and NULL after anything else. Free it with cloze_report_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the texts finished by then, counted from the first, have their vectors
+ * in `vectors`, and `written_bytes` counts these. All others give no vectors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names
+ * the text and the byte; CLOZE_TOO_LONG under the truncation policy `error`; CLOZE_INVALID_ARGUMENT for a request that the
+ * model cannot serve; CLOZE_NON_FINITE; CLOZE_BUFFER_TOO_SMALL; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_encode(const cloze_model *model,
+                          const cloze_request *request,
+                          const char *const *texts,
+                          const size_t *lengths,
+                          size_t count,
+                          void *vectors,
+                          size_t capacity_bytes,
+                          size_t *written_bytes,
+                          cloze_report **report,
+                          cloze_error *error);
+
+/**
+ * The bytes that the vectors of `count` texts need, for a request that gives one vector a text; `request` may be NULL.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_ARGUMENT for a request that the model cannot serve, or one that asks for a
+ * vector a token: these are as many as the texts have tokens.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_encode_size(const cloze_model *model,
+                               const cloze_request *request,
+                               size_t count,
+                               size_t *needed_bytes,
+                               cloze_error *error);
+
+/**
+ * The number of texts of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_report_count(const cloze_report *report);
+
+/**
+ * How many texts, counted from the first, have their vectors: all of them unless a deadline or a cancellation stopped the
+ * call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_report_finished(const cloze_report *report);
+
+/**
+ * The number of values of one vector. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_report_dimensions(const cloze_report *report);
+
+/**
+ * What became of the text with number `text`, counted from 0. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows
+ * - `total`: tokens of the whole text, special tokens included, before anything was cut
+ * - `truncated`: whether tokens were left out
+ * - `windows`: number of windows, 1 where the text fits as a whole
+ * - `first_vector`, `vectors`: which vectors are the text's: `vectors` of them from number `first_vector` on; none for a text
+ *   that was not finished
+ *
+ * For texts that a deadline or a cancellation left unread all of them are 0.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for a NULL `report`; CLOZE_INVALID_ARGUMENT for a number beyond the last text.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_report_text(const cloze_report *report,
+                               size_t text,
+                               size_t *tokens,
+                               size_t *total,
+                               bool *truncated,
+                               size_t *windows,
+                               size_t *first_vector,
+                               size_t *vectors,
+                               cloze_error *error);
+
+/**
+ * The scale of the vector with number `vector`, counted from 0, of an `int8` answer: value times scale is the original,
+ * rounded; 0 for a vector of zeros.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_ARGUMENT for a number beyond the last vector, or an answer that is not `int8`.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_report_scale(const cloze_report *report,
+                                size_t vector,
+                                float *scale,
+                                cloze_error *error);
+
+/**
+ * Frees `report`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_report_free(cloze_report *report);
+
+/**
+ * Cuts a text into the tokens that the encoder would see: the prompt, the limit, the truncation policy and the offset unit of
+ * `request` (NULL for the model's own use) apply. `text` is `length` bytes of UTF-8. `pair` is a second text of `pair_length`
+ * bytes that goes with the first, as a reranker takes a query and a passage; NULL means that there is none. `tokens` receives
+ * the result, or NULL on an error; free it with cloze_tokens_free.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names the text and the byte; CLOZE_TOO_LONG under the truncation policy
+ * `error`; CLOZE_INVALID_ARGUMENT for a request that the model cannot serve.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_tokenize(const cloze_model *model,
+                            const cloze_request *request,
+                            const char *text,
+                            size_t length,
+                            const char *pair,
+                            size_t pair_length,
+                            cloze_tokens **tokens,
+                            cloze_error *error);
+
+/**
+ * The number of windows: 1, or more where the request's truncation is `window` and the text is longer than the limit. NULL
+ * gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_tokens_windows(const cloze_tokens *tokens);
+
+/**
+ * The number of tokens of a window, special tokens included; 0 for a window that does not exist, and for NULL.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_tokens_count(const cloze_tokens *tokens, size_t window);
+
+/**
+ * The number of tokens of the whole input, special tokens included, before anything was cut. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_tokens_total(const cloze_tokens *tokens);
+
+/**
+ * Whether tokens were left out. NULL gives false.
+ *
+ * Since: 0.1.0
+ */
+bool cloze_tokens_truncated(const cloze_tokens *tokens);
+
+/**
+ * One token of a window. Each result may be NULL:
+ *
+ * - `id`: the token's number in the vocabulary
+ * - `type_id`: the segment, 0 for the text and 1 for its pair
+ * - `special`: whether the template added it, as [CLS] and [SEP]
+ * - `start`, `end`: where it stands in its own text (the pair's tokens: in the pair), from `start` up to but not including
+ *   `end`, in the unit that the request's `offsets` names; both 0 for special tokens
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `tokens`; CLOZE_INVALID_ARGUMENT for a window or token that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_tokens_get(const cloze_tokens *tokens,
+                              size_t window,
+                              size_t token,
+                              uint32_t *id,
+                              uint32_t *type_id,
+                              bool *special,
+                              size_t *start,
+                              size_t *end,
+                              cloze_error *error);
+
+/**
+ * The token as the vocabulary spells it, in UTF-8 with a final NUL; `length` (may be NULL) receives its bytes without the NUL.
+ * NULL for a window or token that does not exist, and for NULL `tokens`. The string belongs to `tokens` and is valid until
+ * cloze_tokens_free.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_tokens_text(const cloze_tokens *tokens,
+                              size_t window,
+                              size_t token,
+                              size_t *length);
+
+/**
+ * Copies the ids of a window's tokens to `ids`, which holds `capacity` ids. `count` receives the number of ids written; on
+ * CLOZE_BUFFER_TOO_SMALL nothing is written and it receives the number needed.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_BUFFER_TOO_SMALL; CLOZE_INVALID_ARGUMENT for a window that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_tokens_ids(const cloze_tokens *tokens,
+                              size_t window,
+                              uint32_t *ids,
+                              size_t capacity,
+                              size_t *count,
+                              cloze_error *error);
+
+/**
+ * Frees `tokens`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_tokens_free(cloze_tokens *tokens);
+
+/**
+ * One statistic of the memory that a model holds at this moment; `key` is a NUL-terminated word:
+ *
+ * - `weights_mapped`: bytes of weights used where they lie in the mapped file, shared with other processes
+ * - `weights_owned`: bytes of weights in this process's own memory: packed for the kernels, or loaded from memory
+ * - `workspaces`: bytes of the work areas of calls, running or kept for the next ones
+ * - `calls`: number of calls running now
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_INVALID_ARGUMENT for an unknown key: the message lists the known.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_memory_statistics(const cloze_model *model,
+                                     const char *key,
+                                     size_t *value,
+                                     cloze_error *error);
+
+/**
+ * Frees the work areas that no running call uses. The next calls make new ones: use it when a model rests for a while.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_memory_trim(const cloze_model *model, cloze_error *error);
+
+/**
+ * The most bytes that the work area of one call takes for `tokens` tokens, special tokens included, in `texts` texts: what to
+ * plan for, times the calls that run at once, beside the weights.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_memory_peak(const cloze_model *model,
+                               size_t tokens,
+                               size_t texts,
+                               size_t *bytes,
+                               cloze_error *error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* CLOZE_H */

@@ -1,0 +1,178 @@
+//! `cloze encode`: texts -> vectors, or how alike texts are, or which answer a query best.
+//!
+//! Texts come in chunks from [`super::input`]; each chunk is one call of [`Model::encode`]; a [`Sink`] turns the answer into
+//! lines ([`super::vectors`]), a table or a ranking ([`super::similarity`]).
+
+use std::time::{Duration, Instant};
+
+use clap::{Arg, ArgMatches, Command, builder::ArgAction, value_parser};
+
+use super::input::{Input, Inputs};
+use super::output::Out;
+use super::progress::Progress;
+use super::similarity::{Ranking, Table};
+use super::vectors::Lines;
+use super::{Failure, Outcome, Verb, flags};
+use crate::error::{Error, ErrorKind};
+use crate::tasks::{Embeddings, Model, Output, Request};
+
+pub(super) const VERB: Verb = Verb {
+    name: "encode",
+    about: "Texts to vectors; how alike texts are; which texts answer a query",
+    examples: "Examples:
+  cloze encode -m models/minilm 'How do I reset my password?'
+  cloze encode -m models/minilm --json < texts.txt > vectors.jsonl
+  echo '{\"text\":\"a text\",\"id\":\"doc-7\"}' | cloze encode -m models/minilm --json
+  cloze encode -m models/minilm --similarity 'a cat sleeps' 'a kitten naps' 'stocks fell'
+  cloze encode -m models/minilm --query 'how to get a refund' --top 3 < passages.txt
+  cloze encode -m models/minilm --truncation window --overlap 32 --json < long.txt
+  cloze encode -m models/minilm --dimensions 128 --output int8 --json 'a text'
+
+JSON lines: {\"index\":0,\"embedding\":[...],\"tokens\":12,\"truncated\":false}, also
+  id        of the line that the text came from
+  total     tokens of the whole text, where it was cut or cut into windows
+  windows   their number, where there are several
+  scale     of --output int8: value times scale is the number rounded
+  embeddings, scales   in place of embedding and scale with --vectors token: one a token
+With --similarity {\"index\":0,\"similarities\":[...]}, with --query {\"index\":3,\"rank\":0,\"score\":0.71}, best first.",
+    build,
+    run,
+};
+
+fn build(command: Command) -> Command {
+    let similarity =
+        Arg::new("similarity").long("similarity").action(ArgAction::SetTrue).help("Print how alike the texts are: the cosine of each two");
+    let query = Arg::new("query")
+        .long("query")
+        .value_name("QUERY")
+        .conflicts_with("similarity")
+        .help("Rank the texts by their cosine with this query, best first");
+    let top = Arg::new("top")
+        .long("top")
+        .value_name("K")
+        .requires("query")
+        .value_parser(value_parser!(u32).range(1..))
+        .default_value("10")
+        .help("With --query: how many texts to print");
+    let named = Arg::new("query_prompt_name")
+        .long("query-prompt-name")
+        .value_name("NAME")
+        .requires("query")
+        .help("With --query: put the model's prompt of this name before the query");
+    let prompt = Arg::new("query_prompt")
+        .long("query-prompt")
+        .value_name("TEXT")
+        .requires("query")
+        .conflicts_with("query_prompt_name")
+        .help("With --query: put this text before the query");
+    let command = flags::with_texts(flags::with_model(command)).args([similarity, query, top, named, prompt]);
+    // Offsets are of tokens, which `tokenize` prints.
+    flags::with_request(command, |name| name != "offsets")
+}
+
+/// What becomes of the vectors of a chunk.
+pub(super) trait Sink {
+    fn take(&mut self, inputs: Vec<Input>, answer: &Embeddings, out: &mut Out) -> Outcome;
+    /// Called once, after the last chunk.
+    fn finish(&mut self, _out: &mut Out) -> Outcome {
+        Ok(())
+    }
+}
+
+fn run(matches: &ArgMatches) -> Outcome {
+    let request = flags::request(matches)?;
+    let compares = matches.get_flag("similarity") || matches.contains_id("query");
+    if compares && (request.token_vectors || request.output != Output::F32) {
+        return Err(Failure::Usage(
+            "--similarity and --query compare f32 vectors of whole texts; leave out --vectors token and --output".into(),
+        ));
+    }
+    let mut session = Session::new(flags::open_model(matches)?, request);
+    let mut sink = sink(matches, &session)?;
+    let mut inputs = Inputs::open(matches);
+    let mut out = Out::new();
+    let mut progress = Progress::new();
+    let mut stopped = None;
+    while stopped.is_none() {
+        let chunk = inputs.chunk()?;
+        let Some(last) = chunk.last() else { break };
+        let count = last.index + 1;
+        let answer = session.encode(&chunk)?;
+        stopped = answer.stopped.map(|kind| (kind, chunk[0].index + answer.finished));
+        sink.take(chunk, &answer, &mut out)?;
+        out.flush()?;
+        progress.at(count);
+    }
+    sink.finish(&mut out)?;
+    out.flush()?;
+    stopped.map_or(Ok(()), |(kind, finished)| Err(session.why(kind, finished)))
+}
+
+fn sink(matches: &ArgMatches, session: &Session) -> Result<Box<dyn Sink>, Failure> {
+    let json = matches.get_flag("json");
+    if matches.get_flag("similarity") {
+        return Ok(Box::new(Table::new(json)));
+    }
+    let Some(query) = matches.get_one::<String>("query") else { return Ok(Box::new(Lines::new(json, session.request.token_vectors))) };
+    let mut request = session.request.clone();
+    for (flag, setting) in [("query_prompt_name", "prompt_name"), ("query_prompt", "prompt")] {
+        if let Some(value) = matches.get_one::<String>(flag) {
+            request.set(setting, value)?;
+        }
+    }
+    request.deadline = None;
+    let answer = session.model.encode(&[query], &request).map_err(|e| e.within("the query"))?;
+    let top = matches.get_one::<u32>("top").map_or(10, |k| *k as usize);
+    Ok(Box::new(Ranking::new(query, answer.vectors.as_f32().unwrap_or_default().to_vec(), top, json)))
+}
+
+/// A model and what is asked of it. The deadline counts from the first call on, over all chunks.
+struct Session {
+    model: Model,
+    request: Request,
+    started: Option<Instant>,
+}
+
+impl Session {
+    fn new(model: Model, request: Request) -> Session {
+        Session { model, request, started: None }
+    }
+
+    fn encode(&mut self, chunk: &[Input]) -> Result<Embeddings, Failure> {
+        if let Some(input) = chunk.iter().find(|input| input.pair.is_some()) {
+            let message = format!("text {}: a vector is made of one text; leave out \"pair\", or join both texts yourself", input.index);
+            return Err(Error::new(ErrorKind::InvalidArgument, message).into());
+        }
+        let texts: Vec<&str> = chunk.iter().map(|input| input.text.as_str()).collect();
+        let started = *self.started.get_or_insert_with(Instant::now);
+        let deadline = self.request.deadline.map(|limit| limit.saturating_sub(started.elapsed()));
+        let request = Request { deadline, ..self.request.clone() };
+        self.model.encode(&texts, &request).map_err(|e| renumber(&e, chunk[0].index).into())
+    }
+
+    fn why(&self, kind: ErrorKind, finished: usize) -> Failure {
+        let limit = self.request.deadline.map_or(0, |d: Duration| d.as_millis());
+        Error::new(kind, format!("the deadline of {limit} ms passed; the first {finished} texts are finished")).into()
+    }
+}
+
+/// The library counts the texts of a call; the user counts those of the whole input.
+pub(super) fn renumber(error: &Error, first: usize) -> Error {
+    let numbered = error.message().strip_prefix("text ").and_then(|rest| rest.split_once(": "));
+    match numbered.and_then(|(number, rest)| Some((number.parse::<usize>().ok()?, rest))) {
+        Some((number, rest)) => Error::new(error.kind(), format!("text {}: {rest}", first + number)),
+        None => error.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_count_over_the_whole_input() {
+        let error = |message: &str| Error::new(ErrorKind::TooLong, message);
+        assert_eq!(renumber(&error("text 3: too long: 9 tokens"), 256), error("text 259: too long: 9 tokens"));
+        assert_eq!(renumber(&error("no number here: 3"), 256), error("no number here: 3"));
+    }
+}

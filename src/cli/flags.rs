@@ -1,0 +1,180 @@
+//! Which flags does a command have?
+//!
+//! Each row of [`Options::SETTINGS`] and [`Request::SETTINGS`] becomes a flag: `max_tokens` is `--max-tokens VALUE`, a row that
+//! is true or false is a pair `--normalize`, `--no-normalize`. The values are checked by the rows themselves, while the
+//! command line is read, so that a wrong value is wrong usage and not a failure.
+
+use clap::builder::ArgAction;
+use clap::{Arg, ArgMatches, Command};
+
+use super::Outcome;
+use crate::error::Result;
+use crate::tasks::{Model, Options, Request, Setting};
+
+/// Rows that set the same thing.
+const EXCLUSIVE: (&str, &str) = ("prompt", "prompt_name");
+
+/// `-m MODEL`, and a flag for each option of opening it.
+pub(super) fn with_model(command: Command) -> Command {
+    let model = Arg::new("model")
+        .short('m')
+        .long("model")
+        .value_name("MODEL")
+        .required(true)
+        .value_parser(clap::value_parser!(std::path::PathBuf))
+        .help("The model: a Hugging Face or sentence-transformers folder");
+    command.arg(model).args(rows(Options::SETTINGS, "How the model is opened", |_| true))
+}
+
+/// A flag for each option of a request that `wanted` names, those of [`with_model`] excepted.
+pub(super) fn with_request(command: Command, wanted: fn(&str) -> bool) -> Command {
+    command.args(rows(Request::SETTINGS, "How texts are treated", |name| wanted(name) && !is_option(name)))
+}
+
+/// `[TEXT]...`, and `--json`.
+pub(super) fn with_texts(command: Command) -> Command {
+    let texts = Arg::new("texts")
+        .value_name("TEXT")
+        .num_args(0..)
+        .allow_negative_numbers(true)
+        .help("Texts; without any, standard input is read: one text a line, or with --json one object {\"text\":..., \"pair\":..., \"id\":...} a line");
+    command.arg(texts).arg(json())
+}
+
+/// `--json`.
+pub(super) fn json() -> Arg {
+    Arg::new("json").long("json").action(ArgAction::SetTrue).help("Results as JSON lines")
+}
+
+/// Opens the model that `-m` names, with the options given.
+pub(super) fn open_model(matches: &ArgMatches) -> Result<Model> {
+    let mut options = Options::default();
+    apply(Options::SETTINGS, &mut options, matches)?;
+    Model::load(model_path(matches), &options)
+}
+
+/// The path that `-m` names.
+pub(super) fn model_path(matches: &ArgMatches) -> &std::path::Path {
+    matches.get_one::<std::path::PathBuf>("model").map_or(std::path::Path::new(""), |path| path)
+}
+
+/// The request that the flags describe.
+pub(super) fn request(matches: &ArgMatches) -> Outcome<Request> {
+    let mut request = Request::default();
+    apply(Request::SETTINGS, &mut request, matches)?;
+    // The same word is an option of the model, which has it already.
+    request.threads = None;
+    Ok(request)
+}
+
+fn is_option(name: &str) -> bool {
+    Options::SETTINGS.iter().any(|row| row.name == name)
+}
+
+fn is_boolean<T>(row: &Setting<T>) -> bool {
+    row.values.ends_with("true or false")
+}
+
+/// The flags of a table.
+fn rows<T: Default>(table: &'static [Setting<T>], heading: &'static str, wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
+    let mut flags = Vec::new();
+    for row in table.iter().filter(|row| wanted(row.name)) {
+        let help = format!("{} [{}]", row.help, row.values);
+        let flag = Arg::new(row.name)
+            .long(leak(row.name.replace('_', "-")))
+            .value_name("VALUE")
+            .help(help)
+            .help_heading(heading)
+            .allow_negative_numbers(true)
+            .value_parser(move |value: &str| checked(row, value));
+        if is_boolean(row) {
+            let no = leak(format!("no-{}", row.name.replace('_', "-")));
+            let off =
+                Arg::new(no).long(no).action(ArgAction::SetTrue).help(format!("The same as --{}=false", row.name)).help_heading(heading);
+            flags.push(flag.num_args(0..=1).require_equals(true).default_missing_value("true").overrides_with(no));
+            flags.push(off.overrides_with(row.name));
+        } else {
+            let other = [(EXCLUSIVE.0, EXCLUSIVE.1), (EXCLUSIVE.1, EXCLUSIVE.0)].into_iter().find(|(a, _)| *a == row.name);
+            flags.push(other.map_or(flag.clone(), |(_, b)| flag.conflicts_with(b)));
+        }
+    }
+    flags
+}
+
+/// The value, if the row accepts it.
+fn checked<T: Default>(row: &Setting<T>, value: &str) -> std::result::Result<String, String> {
+    match (row.apply)(&mut T::default(), value) {
+        Ok(()) => Ok(value.to_owned()),
+        Err(error) => Err(format!("{}; expected {}", error.message(), row.values)),
+    }
+}
+
+/// Sets in `target` what the command line gives.
+fn apply<T>(table: &'static [Setting<T>], target: &mut T, matches: &ArgMatches) -> Result<()> {
+    for row in table {
+        if let Ok(Some(value)) = matches.try_get_one::<String>(row.name) {
+            (row.apply)(target, value)?;
+        }
+        if is_boolean(row) && matches!(matches.try_get_one::<bool>(&format!("no-{}", row.name.replace('_', "-"))), Ok(Some(true))) {
+            (row.apply)(target, "false")?;
+        }
+    }
+    Ok(())
+}
+
+/// clap keeps names for the life of the process; so does this. A few dozen short words, once.
+fn leak(name: String) -> &'static str {
+    name.leak()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> std::result::Result<ArgMatches, clap::Error> {
+        with_texts(with_request(with_model(Command::new("test")), |_| true)).try_get_matches_from([&["test", "-m", "x"], words].concat())
+    }
+
+    #[test]
+    fn every_row_of_the_tables_is_a_flag() {
+        let command = with_request(with_model(Command::new("test")), |_| true);
+        let flags: Vec<_> = command.get_arguments().filter_map(|a| a.get_long()).collect();
+        let names = Options::SETTINGS.iter().map(|r| r.name).chain(Request::SETTINGS.iter().map(|r| r.name));
+        for name in names {
+            assert!(flags.contains(&name.replace('_', "-").as_str()), "--{name} is missing from {flags:?}");
+        }
+        assert!(flags.contains(&"no-normalize"));
+    }
+
+    #[test]
+    fn flags_set_what_they_name() {
+        let matches =
+            parse(&["--max-tokens", "64", "--pooling", "cls+mean", "--layers", "-2", "--no-normalize", "--threads", "2", "a"]).unwrap();
+        let request = request(&matches).unwrap();
+        assert_eq!((request.max_tokens, request.normalize, request.threads), (Some(64), Some(false), None));
+        assert_eq!(request.layers, crate::tasks::LayerChoice::One(-2));
+        let mut options = Options::default();
+        apply(Options::SETTINGS, &mut options, &matches).unwrap();
+        assert_eq!(options.threads, Some(2));
+    }
+
+    #[test]
+    fn the_last_of_a_pair_of_switches_counts() {
+        let normalize = |words: &[&str]| request(&parse(words).unwrap()).unwrap().normalize;
+        assert_eq!(normalize(&[]), None);
+        assert_eq!(normalize(&["--normalize", "a text"]), Some(true));
+        assert_eq!(normalize(&["--normalize=model"]), None);
+        assert_eq!(normalize(&["--normalize", "--no-normalize"]), Some(false));
+        assert_eq!(normalize(&["--no-normalize", "--normalize"]), Some(true));
+    }
+
+    #[test]
+    fn wrong_values_are_wrong_usage() {
+        for words in
+            [&["--threads", "0"][..], &["--pooling", "average"], &["--normalize=perhaps"], &["--prompt", "a", "--prompt-name", "b"]]
+        {
+            let error = parse(words).unwrap_err();
+            assert_eq!(error.exit_code(), 2, "{words:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Words of the command line in, answers on standard output: what did the user ask for?
+//!
+//! One file a command: its flags, its call into [`crate::tasks`], its readable and its JSON form. [`flags`] makes the flags of
+//! options from the tables that the C ABI uses too, [`input`] reads texts in chunks so that a stream of any length fits in
+//! memory, [`output`] writes results and ends quietly when the reader has gone. Results go to standard output, everything
+//! else to standard error; exit codes are 0 done, 1 failed, 2 wrong usage.
+
+mod bench;
+mod encode;
+mod flags;
+mod input;
+mod inspect;
+mod output;
+mod progress;
+mod similarity;
+mod tokenize;
+mod vectors;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{ArgMatches, Command};
+
+use crate::error::Error;
+
+/// A command: a row in [`COMMANDS`].
+struct Verb {
+    name: &'static str,
+    about: &'static str,
+    examples: &'static str,
+    build: fn(Command) -> Command,
+    run: fn(&ArgMatches) -> Outcome,
+}
+
+const COMMANDS: &[Verb] = &[encode::VERB, tokenize::VERB, inspect::VERB, bench::VERB];
+
+/// Why a command did not end well.
+#[derive(Debug)]
+enum Failure {
+    /// The words of the command line contradict each other: exit code 2.
+    Usage(String),
+    /// The work failed: exit code 1.
+    Failed(Error),
+    /// Nobody reads standard output any more, as after `| head`: the work is done.
+    Closed,
+}
+
+/// What a command comes to.
+type Outcome<T = ()> = std::result::Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure::Failed(error)
+    }
+}
+
+/// Runs the command that the process was started with.
+pub fn main() -> ExitCode {
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(asked) => {
+            // Help and version are no errors; clap knows which stream and which code belong to each.
+            let _ = asked.print();
+            return ExitCode::from(u8::try_from(asked.exit_code()).unwrap_or(2));
+        }
+    };
+    let Some((name, flags)) = matches.subcommand() else { return ExitCode::from(2) };
+    let Some(verb) = COMMANDS.iter().find(|verb| verb.name == name) else { return ExitCode::from(2) };
+    match (verb.run)(flags) {
+        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(Failure::Failed(error)) => complain(1, &format!("cloze {name}: {error}")),
+        Err(Failure::Usage(words)) => complain(2, &format!("cloze {name}: {words}\n\nFor more, try 'cloze {name} --help'.")),
+    }
+}
+
+/// Says what went wrong; a closed standard error must not turn one failure into another.
+fn complain(code: u8, message: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "{message}");
+    ExitCode::from(code)
+}
+
+fn command() -> Command {
+    let verbs = COMMANDS.iter().map(|verb| {
+        let command = Command::new(verb.name).about(verb.about).after_help(verb.examples);
+        (verb.build)(command)
+    });
+    Command::new("cloze")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Vectors from text with BERT-family encoders, in this process, on this processor")
+        .after_help("Texts come as arguments, or one a line on standard input; with --json both are JSON lines.\nEach command has examples: cloze encode --help")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(verbs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clap_finds_no_contradiction_in_the_flags() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples_that_parse() {
+        for verb in COMMANDS {
+            let lines: Vec<_> = verb.examples.lines().filter(|line| line.contains("cloze ")).collect();
+            assert!(!lines.is_empty(), "{} has no example", verb.name);
+            for line in lines {
+                let words = example_words(line);
+                command().try_get_matches_from(&words).unwrap_or_else(|e| panic!("{line}\n{e}"));
+            }
+        }
+    }
+
+    /// The words of the last `cloze` command on a line of shell, quotes undone, redirections left out.
+    fn example_words(line: &str) -> Vec<String> {
+        let command = &line[line.rfind("cloze ").unwrap()..];
+        let mut words: Vec<String> = Vec::new();
+        for (i, part) in command.split('\'').enumerate() {
+            if i % 2 == 1 {
+                words.push(part.to_owned()); // between quotes: one word
+            } else {
+                words.extend(part.split(['|', '<', '>']).next().unwrap().split_whitespace().map(str::to_owned));
+            }
+        }
+        words
+    }
+}

@@ -1,0 +1,91 @@
+//! Which tokens does one run see?
+//!
+//! Packed: the tokens of all sequences stand one after another, without padding; `offsets` says where each sequence begins.
+//! `tasks` fills a batch from what the tokenizer gives.
+
+use std::ops::Range;
+
+/// The packed input of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    ids: Vec<u32>,
+    segments: Vec<u32>,
+    offsets: Vec<usize>,
+    skips: Vec<usize>,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Batch { ids: Vec::new(), segments: Vec::new(), offsets: vec![0], skips: Vec::new() }
+    }
+}
+
+impl Batch {
+    /// Appends a sequence of at least one token. `skip` leading tokens are left out of pooled sums, means and maxima
+    /// (the prompt, where a model says so); at least one token stays in.
+    ///
+    /// # Panics
+    /// If the sequence is empty or the lengths differ.
+    pub fn push(&mut self, ids: &[u32], segments: &[u32], skip: usize) {
+        assert!(!ids.is_empty() && ids.len() == segments.len(), "a sequence has tokens, each with a segment");
+        self.ids.extend_from_slice(ids);
+        self.segments.extend_from_slice(segments);
+        self.offsets.push(self.ids.len());
+        self.skips.push(skip.min(ids.len() - 1));
+    }
+
+    /// Number of tokens.
+    pub fn tokens(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Number of sequences.
+    pub fn sequences(&self) -> usize {
+        self.skips.len()
+    }
+
+    /// The rows of sequence `index`.
+    pub fn rows(&self, index: usize) -> Range<usize> {
+        self.offsets[index]..self.offsets[index + 1]
+    }
+
+    /// The rows of sequence `index` that count in pooled sums, means and maxima.
+    pub fn pooled_rows(&self, index: usize) -> Range<usize> {
+        self.offsets[index] + self.skips[index]..self.offsets[index + 1]
+    }
+
+    /// Where each sequence begins; the last entry is the number of tokens.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// Token ids.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Segment of each token.
+    pub fn segments(&self) -> &[u32] {
+        &self.segments
+    }
+
+    /// The longest sequence, in tokens.
+    pub fn longest(&self) -> usize {
+        self.offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sequences_stand_one_after_another() {
+        let mut b = Batch::default();
+        b.push(&[1, 2, 3], &[0, 0, 1], 1);
+        b.push(&[4], &[0], 9);
+        assert_eq!((b.tokens(), b.sequences(), b.longest()), (4, 2, 3));
+        assert_eq!((b.rows(0), b.rows(1)), (0..3, 3..4));
+        assert_eq!((b.pooled_rows(0), b.pooled_rows(1)), (1..3, 3..4), "a skip never empties a sequence");
+    }
+}

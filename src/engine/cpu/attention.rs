@@ -1,0 +1,143 @@
+//! Self-attention of one head within one sequence.
+//!
+//! Keys and values of the head are packed into panels once ([`super::gemm`]); then, for a few query rows at a time: scores
+//! (queries times keys), softmax, and the weighted sum of values, all in the worker's own scratch. Keys are taken in one fixed
+//! order over the whole sequence, so that a result depends on the sequence alone.
+
+use super::gemm::{PANEL, Start, Tile, row_stride, split};
+use super::kernels::Kernels;
+
+/// Query rows handled together: the tile rows of every table divide it.
+const QUERIES: usize = 24;
+
+/// One head's view of a sequence.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    /// The head's columns of the sequence's first row: queries.
+    pub queries: *const f32,
+    /// Keys.
+    pub keys: *const f32,
+    /// Values.
+    pub values: *const f32,
+    /// Numbers from one of these rows to the next.
+    pub stride: usize,
+    /// The head's columns of the first output row.
+    pub out: *mut f32,
+    /// Numbers from one output row to the next.
+    pub out_stride: usize,
+    /// Tokens of the sequence.
+    pub tokens: usize,
+    /// Width of the head.
+    pub size: usize,
+}
+
+/// Numbers of scratch that a sequence of `tokens` and a head of `size` need.
+pub(super) fn scratch_len(tokens: usize, size: usize) -> usize {
+    let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
+    keys * size + tokens * columns + QUERIES * (row_stride(tokens) + columns)
+}
+
+/// Computes the head.
+///
+/// # Safety
+/// `head`'s pointers give `tokens` rows of `size` numbers, the output's written by nobody else meanwhile; `scratch` gives
+/// `scratch_len` numbers; `kernels` may run here.
+pub(super) unsafe fn attend(kernels: &Kernels, head: &Head, scratch: *mut f32) {
+    let Head { tokens, size, .. } = *head;
+    let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
+    // SAFETY: the four parts together are `scratch_len` numbers.
+    unsafe {
+        let key_panels = scratch;
+        let value_panels = key_panels.add(keys * size);
+        let scores = value_panels.add(tokens * columns);
+        let mixed = scores.add(QUERIES * row_stride(tokens));
+        pack_keys(head, key_panels);
+        pack_values(head, value_panels);
+        let blocks = tokens.div_ceil(QUERIES);
+        for block in 0..blocks {
+            let (first, rows) = split(tokens, blocks, block);
+            let score = Product { a: head.queries.add(first * head.stride), a_stride: head.stride, depth: size, panels: key_panels };
+            multiply(kernels, &score, rows, keys, scores, row_stride(tokens));
+            let mut inverse = [0f32; QUERIES];
+            let factor = 1.0 / (size as f32).sqrt();
+            for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
+                *sum = (kernels.softmax)(scores.add(r * row_stride(tokens)), tokens, keys, factor);
+            }
+            let mix = Product { a: scores, a_stride: row_stride(tokens), depth: tokens, panels: value_panels };
+            multiply(kernels, &mix, rows, columns, mixed, columns);
+            for (r, sum) in inverse.iter().enumerate().take(rows) {
+                let out = std::slice::from_raw_parts_mut(head.out.add((first + r) * head.out_stride), size);
+                let row = std::slice::from_raw_parts(mixed.add(r * columns), size);
+                out.iter_mut().zip(row).for_each(|(o, x)| *o = x * sum);
+            }
+        }
+    }
+}
+
+/// Left side, depth and packed right side of a product.
+struct Product {
+    a: *const f32,
+    a_stride: usize,
+    depth: usize,
+    panels: *const f32,
+}
+
+/// `out[rows, columns] = a * panels`; `columns` is a multiple of PANEL.
+unsafe fn multiply(kernels: &Kernels, p: &Product, rows: usize, columns: usize, out: *mut f32, out_stride: usize) {
+    let tiles = rows.div_ceil(kernels.tile_rows);
+    for panel in 0..columns / PANEL {
+        for i in 0..tiles {
+            let (first, rows) = split(rows, tiles, i);
+            // SAFETY: the caller gives `rows` rows of A and of the output, and columns / PANEL panels.
+            unsafe {
+                (kernels.tile)(&Tile {
+                    a: p.a.add(first * p.a_stride),
+                    a_stride: p.a_stride,
+                    b: p.panels.add(panel * p.depth * PANEL),
+                    depth: p.depth,
+                    c: out.add(first * out_stride + panel * PANEL),
+                    c_stride: out_stride,
+                    rows,
+                    start: Start::Zero,
+                });
+            }
+        }
+    }
+}
+
+/// Panels of PANEL keys: row `k` of a panel holds number `k` of each key; missing keys are zero.
+unsafe fn pack_keys(head: &Head, panels: *mut f32) {
+    for panel in 0..head.tokens.div_ceil(PANEL) {
+        let first = panel * PANEL;
+        let count = PANEL.min(head.tokens - first);
+        // SAFETY: the caller gives whole panels and `tokens` keys.
+        unsafe {
+            let out = std::slice::from_raw_parts_mut(panels.add(first * head.size), PANEL * head.size);
+            if count < PANEL {
+                out.fill(0.0);
+            }
+            for j in 0..count {
+                let key = std::slice::from_raw_parts(head.keys.add((first + j) * head.stride), head.size);
+                for (k, x) in key.iter().enumerate() {
+                    out[k * PANEL + j] = *x;
+                }
+            }
+        }
+    }
+}
+
+/// Panels of PANEL columns: row `t` of a panel holds those columns of value `t`; missing columns are zero.
+unsafe fn pack_values(head: &Head, panels: *mut f32) {
+    for panel in 0..head.size.div_ceil(PANEL) {
+        let first = panel * PANEL;
+        let count = PANEL.min(head.size - first);
+        for t in 0..head.tokens {
+            // SAFETY: the caller gives whole panels and `tokens` values.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut(panels.add(first * head.tokens + t * PANEL), PANEL);
+                out[..count].copy_from_slice(std::slice::from_raw_parts(head.values.add(t * head.stride + first), count));
+                out[count..].fill(0.0);
+            }
+        }
+    }
+}

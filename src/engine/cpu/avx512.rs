@@ -1,0 +1,153 @@
+//! AVX-512: sixteen numbers a register, thirty-two registers, tiles of 12 rows.
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::KERNELS;
+
+/// Other processors have a row that says so.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const KERNELS: super::kernels::Kernels =
+    super::kernels::Kernels { name: "avx512", available: || false, ..super::portable::KERNELS };
+
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_op_in_unsafe_fn, reason = "one intrinsic a body; the contract is the trait's")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use super::super::gemm::{Tile, tile as gemm_tile};
+    use super::super::kernels::{Kernels, NormRow};
+    use super::super::simd::Simd;
+    use super::super::{math, rowwise};
+    use crate::engine::graph::Activation;
+
+    pub(in super::super) const KERNELS: Kernels = Kernels {
+        name: "avx512",
+        available: || std::arch::is_x86_feature_detected!("avx512f"),
+        tile_rows: 12,
+        tile,
+        activate,
+        softmax,
+        add_norm,
+    };
+
+    #[derive(Clone, Copy)]
+    struct Avx512;
+
+    #[inline(always)]
+    fn first(n: usize) -> __mmask16 {
+        ((1u32 << n) - 1) as __mmask16
+    }
+
+    impl Simd for Avx512 {
+        type V = __m512;
+        const LANES: usize = 16;
+
+        #[inline(always)]
+        unsafe fn splat(x: f32) -> __m512 {
+            _mm512_set1_ps(x)
+        }
+        #[inline(always)]
+        unsafe fn load(p: *const f32) -> __m512 {
+            _mm512_loadu_ps(p)
+        }
+        #[inline(always)]
+        unsafe fn store(p: *mut f32, v: __m512) {
+            _mm512_storeu_ps(p, v)
+        }
+        #[inline(always)]
+        unsafe fn load_part(p: *const f32, n: usize, fill: f32) -> __m512 {
+            _mm512_mask_loadu_ps(_mm512_set1_ps(fill), first(n), p)
+        }
+        #[inline(always)]
+        unsafe fn store_part(p: *mut f32, n: usize, v: __m512) {
+            _mm512_mask_storeu_ps(p, first(n), v)
+        }
+        #[inline(always)]
+        unsafe fn add(a: __m512, b: __m512) -> __m512 {
+            _mm512_add_ps(a, b)
+        }
+        #[inline(always)]
+        unsafe fn sub(a: __m512, b: __m512) -> __m512 {
+            _mm512_sub_ps(a, b)
+        }
+        #[inline(always)]
+        unsafe fn mul(a: __m512, b: __m512) -> __m512 {
+            _mm512_mul_ps(a, b)
+        }
+        #[inline(always)]
+        unsafe fn div(a: __m512, b: __m512) -> __m512 {
+            _mm512_div_ps(a, b)
+        }
+        #[inline(always)]
+        unsafe fn fma(a: __m512, b: __m512, c: __m512) -> __m512 {
+            _mm512_fmadd_ps(a, b, c)
+        }
+        #[inline(always)]
+        unsafe fn max(a: __m512, b: __m512) -> __m512 {
+            _mm512_max_ps(a, b)
+        }
+        #[inline(always)]
+        unsafe fn min(a: __m512, b: __m512) -> __m512 {
+            _mm512_min_ps(a, b)
+        }
+        #[inline(always)]
+        unsafe fn round(a: __m512) -> __m512 {
+            _mm512_roundscale_ps::<0>(a)
+        }
+        #[inline(always)]
+        unsafe fn scale(a: __m512, n: __m512) -> __m512 {
+            _mm512_scalef_ps(a, n)
+        }
+        #[inline(always)]
+        unsafe fn keep_from(v: __m512, x: __m512, limit: __m512) -> __m512 {
+            _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(x, limit), v)
+        }
+        #[inline(always)]
+        unsafe fn sum(v: __m512) -> f32 {
+            _mm512_reduce_add_ps(v)
+        }
+        #[inline(always)]
+        unsafe fn largest(v: __m512) -> f32 {
+            _mm512_reduce_max_ps(v)
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn tile(t: &Tile) {
+        // SAFETY: the caller's contract is `Tile`'s; this function is compiled for AVX-512.
+        unsafe {
+            match t.rows {
+                1 => gemm_tile::<Avx512, 1, 2>(t, 0),
+                2 => gemm_tile::<Avx512, 2, 2>(t, 0),
+                3 => gemm_tile::<Avx512, 3, 2>(t, 0),
+                4 => gemm_tile::<Avx512, 4, 2>(t, 0),
+                5 => gemm_tile::<Avx512, 5, 2>(t, 0),
+                6 => gemm_tile::<Avx512, 6, 2>(t, 0),
+                7 => gemm_tile::<Avx512, 7, 2>(t, 0),
+                8 => gemm_tile::<Avx512, 8, 2>(t, 0),
+                9 => gemm_tile::<Avx512, 9, 2>(t, 0),
+                10 => gemm_tile::<Avx512, 10, 2>(t, 0),
+                11 => gemm_tile::<Avx512, 11, 2>(t, 0),
+                12 => gemm_tile::<Avx512, 12, 2>(t, 0),
+                rows => unreachable!("a tile of {rows} rows"),
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn activate(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
+        // SAFETY: the caller gives `rows` rows of one panel.
+        unsafe { math::activate_block::<Avx512>(activation, block, rows, stride) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn softmax(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32 {
+        // SAFETY: the caller's contract is `rowwise::softmax`'s.
+        unsafe { rowwise::softmax::<Avx512>(row, n, padded, scale) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn add_norm(row: &NormRow) {
+        // SAFETY: the caller's contract is `rowwise::add_norm`'s.
+        unsafe { rowwise::add_norm::<Avx512>(row) }
+    }
+}

@@ -1,0 +1,118 @@
+//! `C = A * B`: how are matrices multiplied?
+//!
+//! B is packed once in panels of [`PANEL`] columns: panel after panel, within a panel row after row of `PANEL` numbers, so
+//! that a kernel reads it in one straight line. A stays row-major. A tile of up to `tile_rows` rows and one panel is held in
+//! registers over the whole depth: each output is one chain of multiply-adds in the order of the depth, whatever the number
+//! of rows in the call. That is what makes results independent of the batch.
+//!
+//! Method: the register tile of Goto and van de Geijn (Anatomy of high-performance matrix multiplication, 2008), with A read
+//! by broadcast instead of packed, since its rows are padded against cache aliasing ([`row_stride`]).
+
+use super::simd::Simd;
+
+/// Columns of a packed panel, and what row widths are rounded up to.
+pub(super) const PANEL: usize = 32;
+
+/// What a tile starts from.
+#[derive(Clone, Copy)]
+pub(super) enum Start {
+    /// Zero.
+    Zero,
+    /// One number a column, `PANEL` of them.
+    Bias(*const f32),
+}
+
+/// One tile: `c[rows, PANEL] = start + a[rows, depth] * b[depth, PANEL]`.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    /// First row of A.
+    pub a: *const f32,
+    /// Numbers from one row of A to the next.
+    pub a_stride: usize,
+    /// The packed panel: `depth * PANEL` numbers.
+    pub b: *const f32,
+    /// Columns of A, rows of the panel.
+    pub depth: usize,
+    /// First row of C; each row has `PANEL` writable numbers.
+    pub c: *mut f32,
+    /// Numbers from one row of C to the next.
+    pub c_stride: usize,
+    /// Rows, at least 1 and at most the kernel table's `tile_rows`.
+    pub rows: usize,
+    /// What the sum starts from.
+    pub start: Start,
+}
+
+/// `ROWS` rows and `COLUMNS` registers of columns, beginning at column `at` of the panel.
+#[inline(always)]
+pub(super) unsafe fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize>(t: &Tile, at: usize) {
+    // SAFETY: the caller runs where S exists; the pointers are as `Tile` says and at + COLUMNS * LANES <= PANEL.
+    unsafe {
+        let mut start = [S::splat(0.0); COLUMNS];
+        if let Start::Bias(bias) = t.start {
+            for (i, s) in start.iter_mut().enumerate() {
+                *s = S::load(bias.add(at + i * S::LANES));
+            }
+        }
+        let mut sums = [start; ROWS];
+        for k in 0..t.depth {
+            let b: [S::V; COLUMNS] = std::array::from_fn(|i| S::load(t.b.add(k * PANEL + at + i * S::LANES)));
+            for (r, row) in sums.iter_mut().enumerate() {
+                let a = S::splat(*t.a.add(r * t.a_stride + k));
+                for (sum, b) in row.iter_mut().zip(b) {
+                    *sum = S::fma(a, b, *sum);
+                }
+            }
+        }
+        for (r, row) in sums.iter().enumerate() {
+            for (i, sum) in row.iter().enumerate() {
+                S::store(t.c.add(r * t.c_stride + at + i * S::LANES), *sum);
+            }
+        }
+    }
+}
+
+/// Numbers from one row of an activation to the next: the width, rounded up to whole panels, plus a cache line, so that rows
+/// never lie a multiple of 4096 bytes apart (they would share a few sets of the first-level cache).
+pub(super) fn row_stride(width: usize) -> usize {
+    width.next_multiple_of(PANEL) + 16
+}
+
+/// Packs B, given as its transpose `rows[n][depth]` (the layout of a linear layer's weight), into panels in `packed`
+/// (`n` rounded up to whole panels, times `depth`; the missing columns are zero).
+pub(super) fn pack_panel(panel: &mut [f32], depth: usize, column: usize, row: &[f32]) {
+    for (k, x) in row.iter().enumerate().take(depth) {
+        panel[k * PANEL + column] = *x;
+    }
+}
+
+/// Rows of tile `i` of `tiles` even tiles over `rows` rows: (first, count).
+pub(super) fn split(rows: usize, tiles: usize, i: usize) -> (usize, usize) {
+    let first = rows * i / tiles;
+    (first, rows * (i + 1) / tiles - first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_never_alias_in_the_first_level_cache() {
+        for width in [1, 31, 32, 64, 384, 768, 1008, 1024, 3072, 4096] {
+            let stride = row_stride(width);
+            assert!(stride >= width.next_multiple_of(PANEL));
+            assert_ne!(stride * 4 % 4096, 0, "{width}");
+            assert_eq!(stride % 16, 0, "rows begin on a cache line");
+        }
+    }
+
+    #[test]
+    fn splits_are_even_and_cover_everything() {
+        for rows in 1..100usize {
+            let tiles = rows.div_ceil(12);
+            let parts: Vec<_> = (0..tiles).map(|i| split(rows, tiles, i)).collect();
+            assert_eq!(parts.iter().map(|p| p.1).sum::<usize>(), rows);
+            assert!(parts.iter().all(|p| p.1 >= 1 && p.1 <= 12), "{parts:?}");
+        }
+    }
+}

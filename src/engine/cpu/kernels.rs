@@ -1,0 +1,71 @@
+//! Which kernels can this machine run, and which are in use?
+//!
+//! One table of functions an instruction set. [`all`] lists those that this machine can run, the best first; [`choose`] takes
+//! one by name, by `CLOZE_ISA`, or the best. A new instruction set is one file and one row here.
+
+use super::gemm::Tile;
+use super::{avx2, avx512, portable, reference};
+use crate::engine::graph::Activation;
+use crate::error::{ErrorKind, Result, fail};
+
+/// Inputs and outputs of one row's layer normalisation.
+#[derive(Clone, Copy)]
+pub(super) struct NormRow {
+    pub x: *const f32,
+    /// Added to `x`; null for nothing.
+    pub y: *const f32,
+    /// May be `x` or `y`.
+    pub out: *mut f32,
+    pub width: usize,
+    pub weight: *const f32,
+    pub bias: *const f32,
+    pub epsilon: f32,
+}
+
+/// The functions of one instruction set. Each may only be called where `available` is true; [`all`] yields no other table.
+pub struct Kernels {
+    /// The name that `CLOZE_ISA` and the option `isa` use.
+    pub name: &'static str,
+    /// Whether this machine has the instructions.
+    pub(super) available: fn() -> bool,
+    /// Most rows of a matrix tile.
+    pub(super) tile_rows: usize,
+    /// One matrix tile.
+    pub(super) tile: unsafe fn(&Tile),
+    /// Applies an activation to `rows` rows of one panel, `stride` numbers apart.
+    pub(super) activate: unsafe fn(Activation, *mut f32, rows: usize, stride: usize),
+    /// See [`super::rowwise::softmax`].
+    pub(super) softmax: unsafe fn(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32,
+    /// See [`super::rowwise::add_norm`].
+    pub(super) add_norm: unsafe fn(&NormRow),
+}
+
+impl std::fmt::Debug for Kernels {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Every table of this build, the best first; `reference` is the definition that the others are tested against.
+const TABLES: &[&Kernels] = &[&avx512::KERNELS, &avx2::KERNELS, &portable::KERNELS, &reference::KERNELS];
+
+/// The tables that this machine can run, the best first.
+pub fn all() -> impl Iterator<Item = &'static Kernels> {
+    TABLES.iter().copied().filter(|k| (k.available)())
+}
+
+/// The table called `name`; without a name, the one that `CLOZE_ISA` names, or the best one.
+///
+/// # Errors
+/// `InvalidArgument` when this machine has no such table; the message lists those it has.
+pub fn choose(name: Option<&str>) -> Result<&'static Kernels> {
+    let wish = name.map(str::to_owned).or_else(|| std::env::var("CLOZE_ISA").ok()).filter(|w| !w.is_empty());
+    let Some(wish) = wish else {
+        return all().next().map_or_else(|| fail(ErrorKind::Unsupported, "no kernels for this machine"), Ok);
+    };
+    if let Some(found) = all().find(|k| k.name == wish) {
+        return Ok(found);
+    }
+    let names: Vec<_> = all().map(|k| k.name).collect();
+    fail(ErrorKind::InvalidArgument, format!("instruction set {wish:?}: this machine has {}; choose one of them", names.join(", ")))
+}

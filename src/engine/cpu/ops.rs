@@ -1,0 +1,276 @@
+//! One task of one operation: from the graph's words to kernel calls.
+//!
+//! Every task writes rows (or columns of rows) of its operation's value that no other task writes, and reads values of earlier
+//! operations only. `run` sees to the order; the code here sees to the bounds, which `check` and `plan` have settled.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::attention::{Head, attend};
+use super::buffer::Buffer;
+use super::gemm::{PANEL, Start, Tile, split};
+use super::kernels::NormRow;
+use super::pack::Packed;
+use super::plan::{Cut, Place, Plan, ROW_CHUNK};
+use super::run::Shared;
+use crate::engine::batch::Batch;
+use crate::engine::graph::{Activation, Graph, Index, Lookup, Norm, Op, Reduce, ValueId, WeightId};
+use crate::quant::Tensor;
+
+/// A run's data, shared by the threads that work on it.
+pub(super) struct Work {
+    shared: Arc<Shared>,
+    graph: Arc<Graph>,
+    batch: Arc<Batch>,
+    plan: Plan,
+    area: *mut f32,
+}
+
+// SAFETY: `area` is written through by tasks on disjoint rows or columns only (the contract of `task`).
+unsafe impl Send for Work {}
+// SAFETY: as above.
+unsafe impl Sync for Work {}
+
+impl Work {
+    /// The data of a run in `area`, which must outlive every call of [`Work::task`].
+    pub(super) fn new(shared: Arc<Shared>, graph: Arc<Graph>, batch: Arc<Batch>, plan: Plan, area: &mut Buffer) -> Work {
+        Work { shared, graph, batch, plan, area: area.as_mut_pointer() }
+    }
+
+    /// Does task `task` of operation `step`, with the scratch of thread `thread`.
+    ///
+    /// # Safety
+    /// The area is alive, all tasks of earlier operations are done, and nobody else does this task.
+    pub(super) unsafe fn task(&self, step: usize, task: usize, thread: usize) {
+        // SAFETY: handed on to each operation below.
+        unsafe {
+            match &self.graph.nodes()[step].op {
+                Op::Embed { lookups, norm } => self.embed(step, task, lookups, norm.as_ref()),
+                Op::Linear { input, weight, bias, activation } => self.linear(step, task, *input, (*weight, *bias), *activation),
+                Op::Attention { qkv, heads, head_size } => self.attention(step, task, *qkv, (*heads, *head_size), thread),
+                Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, *residual, norm),
+                Op::Pool { input, reduce } => self.pool(step, task, *input, *reduce),
+                Op::Concat { inputs } => self.concat(step, task, inputs),
+                Op::Mean { inputs } => self.mean(step, task, inputs),
+            }
+        }
+    }
+
+    /// The last value's rows without the space between them.
+    pub(super) fn result(&self, area: &Buffer) -> Vec<f32> {
+        let (Some(node), Some(place)) = (self.graph.nodes().last(), self.plan.places.last()) else { return Vec::new() };
+        let mut out = Vec::with_capacity(place.rows * node.width);
+        for r in 0..place.rows {
+            out.extend_from_slice(&area[place.start + r * place.stride..][..node.width]);
+        }
+        out
+    }
+
+    fn place(&self, step: usize) -> Place {
+        self.plan.places[step]
+    }
+
+    fn width(&self, step: usize) -> usize {
+        self.graph.nodes()[step].width
+    }
+
+    /// Row `row` of value `step`.
+    unsafe fn row(&self, step: usize, row: usize) -> *mut f32 {
+        let place = self.place(step);
+        debug_assert!(row < place.rows);
+        // SAFETY: the plan laid the row out inside the area.
+        unsafe { self.area.add(place.start + row * place.stride) }
+    }
+
+    /// Row `row` of value `step` to read.
+    unsafe fn read(&self, step: usize, row: usize) -> &[f32] {
+        // SAFETY: the caller's operation comes later than `step`, whose tasks are done.
+        unsafe { std::slice::from_raw_parts(self.row(step, row), self.width(step)) }
+    }
+
+    /// Row `row` of value `step` to write.
+    #[expect(clippy::mut_from_ref, reason = "tasks write disjoint rows; the contract of `task`")]
+    unsafe fn write(&self, step: usize, row: usize) -> &mut [f32] {
+        // SAFETY: the caller's task alone writes this row.
+        unsafe { std::slice::from_raw_parts_mut(self.row(step, row), self.width(step)) }
+    }
+
+    fn vector(&self, id: WeightId) -> &[f32] {
+        match &self.shared.weights[id.0] {
+            Packed::Vector(v) => v,
+            _ => unreachable!("checked before the run"),
+        }
+    }
+
+    fn table(&self, id: WeightId) -> &Tensor {
+        match &self.shared.weights[id.0] {
+            Packed::Table(t) => t,
+            _ => unreachable!("checked before the run"),
+        }
+    }
+
+    /// The rows of task `task` of an operation that works row by row.
+    fn chunk(&self, step: usize, task: usize) -> Range<usize> {
+        let first = task * ROW_CHUNK;
+        first..(first + ROW_CHUNK).min(self.place(step).rows)
+    }
+
+    /// Normalises row `row` of value `step`, in which `x` (and `y`) are summed.
+    unsafe fn norm(&self, step: usize, row: usize, x: *const f32, y: *const f32, norm: &Norm) {
+        // SAFETY: the rows have `width` numbers and so have the vectors (checked before the run).
+        unsafe {
+            (self.shared.kernels.add_norm)(&NormRow {
+                x,
+                y,
+                out: self.row(step, row),
+                width: self.width(step),
+                weight: self.vector(norm.weight).as_ptr(),
+                bias: self.vector(norm.bias).as_ptr(),
+                epsilon: norm.epsilon,
+            });
+        }
+    }
+
+    unsafe fn embed(&self, step: usize, task: usize, lookups: &[Lookup], norm: Option<&Norm>) {
+        let rows = self.chunk(step, task);
+        let mut sequence = self.batch.offsets().partition_point(|o| *o <= rows.start) - 1;
+        let mut summand = vec![0f32; self.width(step)];
+        for row in rows {
+            while row >= self.batch.rows(sequence).end {
+                sequence += 1;
+            }
+            let place = row - self.batch.rows(sequence).start;
+            // SAFETY: this task alone writes its chunk's rows.
+            let out = unsafe { self.write(step, row) };
+            for (i, lookup) in lookups.iter().enumerate() {
+                let index = match lookup.index {
+                    Index::Token => self.batch.ids()[row] as usize,
+                    Index::Segment => self.batch.segments()[row] as usize,
+                    Index::Position { offset } => place + offset,
+                };
+                if i == 0 {
+                    self.table(lookup.table).row(index, out);
+                } else {
+                    self.table(lookup.table).row(index, &mut summand);
+                    out.iter_mut().zip(&summand).for_each(|(o, x)| *o += x);
+                }
+            }
+            if let Some(norm) = norm {
+                // SAFETY: in place, this task's own row.
+                unsafe { self.norm(step, row, self.row(step, row), std::ptr::null(), norm) }
+            }
+        }
+    }
+
+    unsafe fn add_norm(&self, step: usize, task: usize, input: ValueId, residual: ValueId, norm: &Norm) {
+        for row in self.chunk(step, task) {
+            // SAFETY: both inputs are complete; this task alone writes its chunk's rows.
+            unsafe { self.norm(step, row, self.row(input.index(), row), self.row(residual.index(), row), norm) }
+        }
+    }
+
+    unsafe fn linear(&self, step: usize, task: usize, input: ValueId, (weight, bias): (WeightId, Option<WeightId>), activation: Activation) {
+        let Packed::Matrix(matrix) = &self.shared.weights[weight.0] else { unreachable!("checked before the run") };
+        let Cut { row_blocks, panel_groups, panels } = self.plan.cuts[step];
+        let (first_row, rows) = split(self.place(step).rows, row_blocks, task / panel_groups);
+        let (first_panel, count) = split(panels, panel_groups, task % panel_groups);
+        let kernels = self.shared.kernels;
+        let tiles = rows.div_ceil(kernels.tile_rows);
+        let (a_stride, c_stride) = (self.place(input.index()).stride, self.place(step).stride);
+        for panel in first_panel..first_panel + count {
+            let start = bias.map_or(Start::Zero, |b| Start::Bias(self.vector(b)[panel * PANEL..].as_ptr()));
+            let b = matrix.panel(panel).as_ptr();
+            for i in 0..tiles {
+                let (at, rows) = split(rows, tiles, i);
+                // SAFETY: the rows lie in the plan's places, whose strides hold whole panels; this task alone writes these
+                // rows of these panels; the shapes were checked before the run.
+                unsafe {
+                    let a = self.row(input.index(), first_row + at);
+                    let c = self.row(step, first_row + at).add(panel * PANEL);
+                    (kernels.tile)(&Tile { a, a_stride, b, depth: matrix.depth, c, c_stride, rows, start });
+                    if activation != Activation::Identity {
+                        (kernels.activate)(activation, c, rows, c_stride);
+                    }
+                }
+            }
+        }
+    }
+
+    unsafe fn attention(&self, step: usize, task: usize, qkv: ValueId, (heads, size): (usize, usize), thread: usize) {
+        let (sequence, head) = (task / heads, task % heads);
+        let rows = self.batch.rows(sequence);
+        // SAFETY: a row of the input holds 3 * heads * size numbers; this task alone writes its sequence's rows in its head's
+        // columns; the scratch is this thread's own and holds the longest sequence.
+        unsafe {
+            let first = self.row(qkv.index(), rows.start).cast_const();
+            let head = Head {
+                queries: first.add(head * size),
+                keys: first.add((heads + head) * size),
+                values: first.add((2 * heads + head) * size),
+                stride: self.place(qkv.index()).stride,
+                out: self.row(step, rows.start).add(head * size),
+                out_stride: self.place(step).stride,
+                tokens: rows.len(),
+                size,
+            };
+            attend(self.shared.kernels, &head, self.area.add(self.plan.values + thread * self.plan.scratch));
+        }
+    }
+
+    unsafe fn pool(&self, step: usize, sequence: usize, input: ValueId, reduce: Reduce) {
+        let all = self.batch.rows(sequence);
+        let pooled = self.batch.pooled_rows(sequence);
+        // SAFETY: this task alone writes its sequence's row; the input is complete.
+        let (out, token) = unsafe { (self.write(step, sequence), |row| self.read(input.index(), row)) };
+        let count = pooled.len() as f32;
+        match reduce {
+            Reduce::Start => out.copy_from_slice(token(all.start)),
+            Reduce::First => out.copy_from_slice(token(pooled.start)),
+            Reduce::Last => out.copy_from_slice(token(all.end - 1)),
+            Reduce::Max => {
+                out.copy_from_slice(token(pooled.start));
+                for row in pooled.skip(1) {
+                    // A NaN must show in the result, so it counts as larger than everything.
+                    out.iter_mut().zip(token(row)).for_each(|(o, x)| if *x > *o || x.is_nan() { *o = *x });
+                }
+            }
+            Reduce::Mean => weighted_sum(out, pooled.clone().map(|row| (1.0, token(row))), count),
+            Reduce::MeanSqrtLen => weighted_sum(out, pooled.clone().map(|row| (1.0, token(row))), count.sqrt()),
+            Reduce::WeightedMean => {
+                let weight = |row: usize| (row - all.start + 1) as f32;
+                let total = pooled.clone().map(weight).sum();
+                weighted_sum(out, pooled.map(|row| (weight(row), token(row))), total);
+            }
+        }
+    }
+
+    unsafe fn concat(&self, step: usize, task: usize, inputs: &[ValueId]) {
+        for row in self.chunk(step, task) {
+            // SAFETY: the inputs are complete; this task alone writes its chunk's rows.
+            let mut rest = unsafe { self.write(step, row) };
+            for input in inputs {
+                let (part, tail) = rest.split_at_mut(self.width(input.index()));
+                // SAFETY: as above.
+                part.copy_from_slice(unsafe { self.read(input.index(), row) });
+                rest = tail;
+            }
+        }
+    }
+
+    unsafe fn mean(&self, step: usize, task: usize, inputs: &[ValueId]) {
+        for row in self.chunk(step, task) {
+            // SAFETY: the inputs are complete; this task alone writes its chunk's rows.
+            let (out, part) = unsafe { (self.write(step, row), |v: &ValueId| self.read(v.index(), row)) };
+            weighted_sum(out, inputs.iter().map(|v| (1.0, part(v))), inputs.len() as f32);
+        }
+    }
+}
+
+/// `out = sum of weight * row / total`, the rows in their order.
+fn weighted_sum<'a>(out: &mut [f32], rows: impl Iterator<Item = (f32, &'a [f32])>, total: f32) {
+    out.fill(0.0);
+    for (weight, row) in rows {
+        out.iter_mut().zip(row).for_each(|(o, x)| *o += weight * x);
+    }
+    out.iter_mut().for_each(|o| *o /= total);
+}

@@ -1,0 +1,114 @@
+//! The definition: each kernel as its formula says, one number at a time, sums in double precision.
+//!
+//! Slow and obvious. Every other table is compared with this one on odd sizes and full-range values (`tests` at the foot of
+//! this folder), and it can be chosen (`CLOZE_ISA=reference`) to check a whole model.
+
+use super::gemm::{PANEL, Start, Tile};
+use super::kernels::{Kernels, NormRow};
+use crate::engine::graph::Activation;
+
+pub(super) const KERNELS: Kernels =
+    Kernels { name: "reference", available: || true, tile_rows: 1, tile, activate, softmax, add_norm };
+
+unsafe fn tile(t: &Tile) {
+    for r in 0..t.rows {
+        for j in 0..PANEL {
+            // SAFETY: the caller's contract is `Tile`'s.
+            unsafe {
+                let mut sum = match t.start {
+                    Start::Zero => 0.0,
+                    Start::Bias(bias) => f64::from(*bias.add(j)),
+                };
+                for k in 0..t.depth {
+                    sum += f64::from(*t.a.add(r * t.a_stride + k)) * f64::from(*t.b.add(k * PANEL + j));
+                }
+                *t.c.add(r * t.c_stride + j) = sum as f32;
+            }
+        }
+    }
+}
+
+/// The activation's formula.
+pub(super) fn activation(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::Identity => x,
+        Activation::Gelu => 0.5 * x * erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
+        Activation::GeluTanh => 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)).tanh()),
+        Activation::Relu => x.max(0.0),
+        Activation::Tanh => x.tanh(),
+    }
+}
+
+/// The complementary error function: its power series near zero, its continued fraction beyond (Abramowitz and Stegun,
+/// Handbook of Mathematical Functions, 7.1.5 and 7.1.14).
+pub(super) fn erfc(x: f64) -> f64 {
+    let z = x.abs();
+    let value = if z < 2.5 {
+        let (mut term, mut sum) = (z, z);
+        for n in 1..80 {
+            term *= -z * z / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        1.0 - sum * 2.0 / std::f64::consts::PI.sqrt()
+    } else {
+        let fraction = (1..=80).rev().fold(z, |f, n| z + f64::from(n) / 2.0 / f);
+        (-z * z).exp() / (fraction * std::f64::consts::PI.sqrt())
+    };
+    if x < 0.0 { 2.0 - value } else { value }
+}
+
+unsafe fn activate(which: Activation, block: *mut f32, rows: usize, stride: usize) {
+    for r in 0..rows {
+        for j in 0..PANEL {
+            // SAFETY: the caller gives `rows` rows of one panel.
+            unsafe {
+                let x = block.add(r * stride + j);
+                *x = activation(which, f64::from(*x)) as f32;
+            }
+        }
+    }
+}
+
+unsafe fn softmax(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32 {
+    // SAFETY: the caller gives `padded` >= n numbers.
+    let row = unsafe { std::slice::from_raw_parts_mut(row, padded) };
+    let largest = row[..n].iter().fold(f32::NEG_INFINITY, |m, x| m.max(*x));
+    let mut sum = 0.0;
+    for x in &mut row[..n] {
+        let e = ((f64::from(*x) - f64::from(largest)) * f64::from(scale)).exp();
+        sum += e;
+        *x = e as f32;
+    }
+    row[n..].fill(0.0);
+    (1.0 / sum) as f32
+}
+
+unsafe fn add_norm(row: &NormRow) {
+    // SAFETY: the caller gives rows of `width` numbers.
+    unsafe {
+        let second = |i| if row.y.is_null() { 0.0 } else { f64::from(*row.y.add(i)) };
+        let sums: Vec<f64> = (0..row.width).map(|i| f64::from(*row.x.add(i)) + second(i)).collect();
+        let mean = sums.iter().sum::<f64>() / row.width as f64;
+        let variance = sums.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / row.width as f64;
+        let factor = 1.0 / (variance + f64::from(row.epsilon)).sqrt();
+        for (i, v) in sums.iter().enumerate() {
+            *row.out.add(i) = ((v - mean) * factor * f64::from(*row.weight.add(i)) + f64::from(*row.bias.add(i))) as f32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn erfc_has_its_tabled_values() {
+        // Abramowitz and Stegun, table 7.1, to the ten digits printed there.
+        for (x, erf) in [(0.5, 0.5204998778), (1.0, 0.8427007929), (2.0, 0.9953222650), (0.02, 0.0225645747)] {
+            assert!((1.0 - erfc(x) - erf).abs() < 1e-10, "{x}");
+            assert!((erfc(-x) - 1.0 - erf).abs() < 1e-10, "-{x}");
+        }
+        assert!((erfc(2.4999999) - erfc(2.5000001)).abs() < 1e-9, "the two formulas meet");
+        assert!((erfc(3.0) / 2.209_049_699_858_544e-5 - 1.0).abs() < 1e-10);
+    }
+}

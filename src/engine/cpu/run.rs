@@ -1,0 +1,181 @@
+//! Graph and batch in, the result's rows out.
+//!
+//! A run is laid out by [`super::plan`], checked against the weights (kernels trust what they are given), and worked through
+//! step by step by the threads that come ([`crate::engine::threads::Steps`]). Work areas are kept for the next call.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::buffer::Buffer;
+use super::check::check;
+use super::kernels::{self, Kernels};
+use super::ops::Work;
+use super::pack::Packed;
+use super::plan::Plan;
+use crate::engine::batch::Batch;
+use crate::engine::control::Control;
+use crate::engine::graph::Graph;
+use crate::engine::threads::{Job, Pool, Steps};
+use crate::engine::weights::Weight;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Memory of an engine, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Weights in this process's own memory.
+    pub weights_owned: usize,
+    /// Weights read where they lie in a mapped file.
+    pub weights_mapped: usize,
+    /// Work areas, in use or kept.
+    pub areas: usize,
+    /// Runs going on now.
+    pub runs: usize,
+}
+
+/// Packed weights and what it takes to run graphs over them. May be used from many threads at once: each run has a work area
+/// of its own.
+pub struct Engine {
+    shared: Arc<Shared>,
+    pool: Pool,
+    kept: Mutex<Vec<Buffer>>,
+    area_bytes: AtomicUsize,
+    runs: AtomicUsize,
+}
+
+/// What helpers may still hold for a moment after a run has returned.
+pub(super) struct Shared {
+    pub kernels: &'static Kernels,
+    pub weights: Vec<Packed>,
+}
+
+/// Work areas kept at most; more are freed when their run ends.
+const KEPT_AREAS: usize = 16;
+
+impl Engine {
+    /// Packs `weights` for the instruction set called `isa` (see [`kernels::choose`]).
+    ///
+    /// # Errors
+    /// `NonFinite` naming a damaged tensor, `OutOfMemory`, `InvalidArgument` for an instruction set that is not here.
+    pub fn new(weights: &[Weight], isa: Option<&str>) -> Result<Engine> {
+        let kernels = kernels::choose(isa)?;
+        let weights = weights.iter().map(Packed::new).collect::<Result<_>>()?;
+        Ok(Engine {
+            shared: Arc::new(Shared { kernels, weights }),
+            pool: Pool::new(),
+            kept: Mutex::new(Vec::new()),
+            area_bytes: AtomicUsize::new(0),
+            runs: AtomicUsize::new(0),
+        })
+    }
+
+    /// The instruction set in use.
+    pub fn isa(&self) -> &'static str {
+        self.shared.kernels.name
+    }
+
+    /// Runs `graph` over `batch` on up to `threads` threads and returns the last value, row after row; `None` when `control`
+    /// stopped it. Every row is the same, bit for bit, whatever else is in the batch and however many threads work.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for token ids, positions or segments that the model has no embedding for; `OutOfMemory`.
+    pub fn run(&self, graph: &Arc<Graph>, batch: &Arc<Batch>, threads: usize, control: &Control) -> Result<Option<Vec<f32>>> {
+        if batch.sequences() == 0 {
+            return Ok(Some(Vec::new()));
+        }
+        check(graph, batch, &self.shared.weights)?;
+        let threads = threads.max(1);
+        let plan = Plan::new(graph, batch, &self.shared.weights, threads)?;
+        let _counted = Counted::new(&self.runs);
+        let mut area = self.area(plan.len(threads))?;
+        let steps = Steps::new(plan.tasks.iter().copied());
+        let work = Work::new(Arc::clone(&self.shared), Arc::clone(graph), Arc::clone(batch), plan, &mut area);
+        let run = Arc::new((work, steps));
+        let (job_run, job_control) = (Arc::clone(&run), control.clone());
+        let job: Job = Arc::new(move |thread| {
+            let (work, steps) = &*job_run;
+            // SAFETY: `Steps` gives each task to one thread, in an order in which inputs are complete; the area lives until the
+            // caller's own `work` returns, and by then no task runs or will.
+            steps.work(|| thread == 0 && job_control.stopped().is_some(), |step, task| unsafe { work.task(step, task, thread) });
+        });
+        self.pool.run(threads, &job);
+        let (work, steps) = &*run;
+        let result = if steps.is_panicked() {
+            Err(Error::new(ErrorKind::Panic, "a kernel panicked: a bug in Cloze, please report it"))
+        } else if steps.is_halted() {
+            Ok(None)
+        } else {
+            Ok(Some(work.result(&area)))
+        };
+        self.keep(area);
+        result
+    }
+
+    /// The bytes that [`Engine::run`] needs beside the weights.
+    ///
+    /// # Errors
+    /// `OutOfMemory` when the number is beyond what can be counted.
+    pub fn run_bytes(&self, graph: &Graph, batch: &Batch, threads: usize) -> Result<usize> {
+        let plan = Plan::new(graph, batch, &self.shared.weights, threads)?;
+        let result = plan.places.last().map_or(0, |p| p.rows * p.stride);
+        Ok((plan.len(threads) + result) * 4)
+    }
+
+    /// Memory held now.
+    pub fn usage(&self) -> Usage {
+        let (owned, mapped) = self.shared.weights.iter().map(Packed::bytes).fold((0, 0), |(a, b), (x, y)| (a + x, b + y));
+        let (areas, runs) = (self.area_bytes.load(Ordering::Relaxed), self.runs.load(Ordering::Relaxed));
+        Usage { weights_owned: owned, weights_mapped: mapped, areas, runs }
+    }
+
+    /// Frees the work areas that no run uses.
+    pub fn trim(&self) {
+        if let Ok(mut kept) = self.kept.try_lock() {
+            let freed: usize = kept.drain(..).map(|b| b.bytes()).sum();
+            self.area_bytes.fetch_sub(freed, Ordering::Relaxed);
+        }
+    }
+
+    /// A work area of at least `len` numbers: a kept one where one is large enough. The lock is only tried: a forked child may
+    /// find it held for ever.
+    fn area(&self, len: usize) -> Result<Buffer> {
+        if let Ok(mut kept) = self.kept.try_lock() {
+            if let Some(i) = kept.iter().position(|b| b.len() >= len) {
+                return Ok(kept.swap_remove(i));
+            }
+            // Too small for this call: make room rather than keep both.
+            if let Some(small) = kept.pop() {
+                self.area_bytes.fetch_sub(small.bytes(), Ordering::Relaxed);
+            }
+        }
+        let area = Buffer::zeroed(len)?;
+        self.area_bytes.fetch_add(area.bytes(), Ordering::Relaxed);
+        Ok(area)
+    }
+
+    fn keep(&self, area: Buffer) {
+        let bytes = area.bytes();
+        if let Ok(mut kept) = self.kept.try_lock()
+            && kept.len() < KEPT_AREAS
+        {
+            kept.push(area);
+            return;
+        }
+        self.area_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// Counts a run while it goes on.
+struct Counted<'a>(&'a AtomicUsize);
+
+impl<'a> Counted<'a> {
+    fn new(counter: &'a AtomicUsize) -> Self {
+        counter.fetch_add(1, Ordering::Relaxed);
+        Counted(counter)
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

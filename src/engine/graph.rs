@@ -1,0 +1,324 @@
+//! What is to be computed?
+//!
+//! A [`Graph`] is a list of coarse operations over packed rows: one row a token, or one row a sequence after pooling. A family
+//! of models is a function that appends operations (`model::bert`); executors run the list (`engine::cpu`). Each operation is
+//! as coarse as its fusions: a linear layer includes bias and activation, a norm its residual. Weights are named by
+//! [`WeightId`], an index into the list that the model hands to the engine once.
+
+/// Index of a weight in the list given to the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WeightId(pub usize);
+
+/// Index of the operation that computes a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueId(usize);
+
+impl ValueId {
+    /// Position of the value's operation in [`Graph::nodes`].
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// What a row of a value stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// One row a token of the batch.
+    Tokens,
+    /// One row a sequence of the batch.
+    Sequences,
+}
+
+/// The function applied to each output of a linear layer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// `x`
+    #[default]
+    Identity,
+    /// `x * Phi(x)` with the exact normal distribution function (erf).
+    Gelu,
+    /// The tanh form: `0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`.
+    GeluTanh,
+    /// `max(x, 0)`
+    Relu,
+    /// `tanh(x)`
+    Tanh,
+}
+
+impl Activation {
+    /// Every activation, for tests and tables.
+    pub const ALL: [Activation; 5] =
+        [Activation::Identity, Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Tanh];
+}
+
+/// Layer normalisation: `(x - mean) / sqrt(variance + epsilon) * weight + bias` over a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Norm {
+    /// Scale, one a column.
+    pub weight: WeightId,
+    /// Shift, one a column.
+    pub bias: WeightId,
+    /// Added to the variance.
+    pub epsilon: f32,
+}
+
+/// Which number of a token selects the row of an embedding table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Index {
+    /// The token's id.
+    Token,
+    /// The token's place in its sequence, from 0, plus `offset`.
+    Position {
+        /// Added to the place (RoBERTa starts after its padding id).
+        offset: usize,
+    },
+    /// The token's segment.
+    Segment,
+}
+
+/// One embedding table and how it is indexed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The table, (rows, width).
+    pub table: WeightId,
+    /// Selects the row.
+    pub index: Index,
+}
+
+/// How the token rows of a sequence become one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduce {
+    /// The sequence's first row.
+    Start,
+    /// The first row that counts in pooling.
+    First,
+    /// The last row.
+    Last,
+    /// The mean.
+    Mean,
+    /// The largest value of each column.
+    Max,
+    /// The sum over the square root of the number of rows.
+    MeanSqrtLen,
+    /// The mean in which row `i` of the sequence (from 0) weighs `i + 1`.
+    WeightedMean,
+}
+
+/// One coarse operation. Shapes are (rows, width).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Op {
+    /// Sum of table rows, then an optional norm: -> (tokens, width).
+    Embed {
+        /// Tables summed, in this order.
+        lookups: Vec<Lookup>,
+        /// Applied to the sum.
+        norm: Option<Norm>,
+    },
+    /// `activation(x W^T + bias)`: (rows, in) -> (rows, out) for W of shape (out, in).
+    Linear {
+        /// x
+        input: ValueId,
+        /// W
+        weight: WeightId,
+        /// One number an output.
+        bias: Option<WeightId>,
+        /// Applied to each output.
+        activation: Activation,
+    },
+    /// Multi-head self-attention within each sequence: (tokens, 3 * heads * head_size) -> (tokens, heads * head_size). A row
+    /// of the input holds all heads' queries, then keys, then values.
+    Attention {
+        /// Queries, keys and values.
+        qkv: ValueId,
+        /// Number of heads.
+        heads: usize,
+        /// Width of one head.
+        head_size: usize,
+    },
+    /// `norm(input + residual)`: same shape.
+    AddNorm {
+        /// First summand.
+        input: ValueId,
+        /// Second summand.
+        residual: ValueId,
+        /// The norm.
+        norm: Norm,
+    },
+    /// (tokens, width) -> (sequences, width).
+    Pool {
+        /// Token rows.
+        input: ValueId,
+        /// How they are reduced.
+        reduce: Reduce,
+    },
+    /// Values side by side: widths add up.
+    Concat {
+        /// Left to right.
+        inputs: Vec<ValueId>,
+    },
+    /// The mean of values of one shape.
+    Mean {
+        /// The values.
+        inputs: Vec<ValueId>,
+    },
+}
+
+impl Op {
+    /// The values that the operation reads.
+    pub fn inputs(&self) -> Vec<ValueId> {
+        match self {
+            Op::Embed { .. } => vec![],
+            Op::Linear { input, .. } | Op::Pool { input, .. } => vec![*input],
+            Op::Attention { qkv, .. } => vec![*qkv],
+            Op::AddNorm { input, residual, .. } => vec![*input, *residual],
+            Op::Concat { inputs } | Op::Mean { inputs } => inputs.clone(),
+        }
+    }
+}
+
+/// An operation and the shape of its result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What is computed.
+    pub op: Op,
+    /// What its rows stand for.
+    pub rows: Rows,
+    /// Its columns.
+    pub width: usize,
+}
+
+/// Operations in an order in which each reads only earlier results; the last value is the result.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    nodes: Vec<Node>,
+}
+
+impl Graph {
+    /// An empty graph.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The operations in order.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The operation that computes `value`.
+    pub fn node(&self, value: ValueId) -> &Node {
+        &self.nodes[value.0]
+    }
+
+    fn push(&mut self, op: Op, rows: Rows, width: usize) -> ValueId {
+        self.nodes.push(Node { op, rows, width });
+        ValueId(self.nodes.len() - 1)
+    }
+
+    /// Appends [`Op::Embed`] into rows of `width`.
+    pub fn embed(&mut self, lookups: Vec<Lookup>, norm: Option<Norm>, width: usize) -> ValueId {
+        self.push(Op::Embed { lookups, norm }, Rows::Tokens, width)
+    }
+
+    /// Appends [`Op::Linear`] with `width` outputs.
+    pub fn linear(&mut self, input: ValueId, weight: WeightId, bias: Option<WeightId>, activation: Activation, width: usize) -> ValueId {
+        let rows = self.node(input).rows;
+        self.push(Op::Linear { input, weight, bias, activation }, rows, width)
+    }
+
+    /// Appends [`Op::Attention`].
+    pub fn attention(&mut self, qkv: ValueId, heads: usize, head_size: usize) -> ValueId {
+        self.push(Op::Attention { qkv, heads, head_size }, Rows::Tokens, heads * head_size)
+    }
+
+    /// Appends [`Op::AddNorm`].
+    pub fn add_norm(&mut self, input: ValueId, residual: ValueId, norm: Norm) -> ValueId {
+        let Node { rows, width, .. } = *self.node(input);
+        self.push(Op::AddNorm { input, residual, norm }, rows, width)
+    }
+
+    /// Appends [`Op::Pool`].
+    pub fn pool(&mut self, input: ValueId, reduce: Reduce) -> ValueId {
+        let width = self.node(input).width;
+        self.push(Op::Pool { input, reduce }, Rows::Sequences, width)
+    }
+
+    /// Appends [`Op::Concat`]; a single value is returned as it is.
+    pub fn concat(&mut self, inputs: Vec<ValueId>) -> ValueId {
+        let [only] = inputs[..] else {
+            let width = inputs.iter().map(|v| self.node(*v).width).sum();
+            let rows = self.node(inputs[0]).rows;
+            return self.push(Op::Concat { inputs }, rows, width);
+        };
+        only
+    }
+
+    /// Appends [`Op::Mean`]; a single value is returned as it is.
+    pub fn mean(&mut self, inputs: Vec<ValueId>) -> ValueId {
+        let [only] = inputs[..] else {
+            let Node { rows, width, .. } = *self.node(inputs[0]);
+            return self.push(Op::Mean { inputs }, rows, width);
+        };
+        only
+    }
+
+    /// Makes `value` the result: drops the operations that it does not need. Returns the shorter graph.
+    #[must_use]
+    pub fn ending_in(&self, value: ValueId) -> Graph {
+        let mut needed = vec![false; self.nodes.len()];
+        needed[value.0] = true;
+        for i in (0..=value.0).rev() {
+            if needed[i] {
+                self.nodes[i].op.inputs().iter().for_each(|v| needed[v.0] = true);
+            }
+        }
+        let mut place = vec![ValueId(0); self.nodes.len()];
+        let mut kept = Graph::new();
+        for (i, node) in self.nodes.iter().enumerate().take(value.0 + 1).filter(|(i, _)| needed[*i]) {
+            let op = renumber(&node.op, |v| place[v.0]);
+            place[i] = kept.push(op, node.rows, node.width);
+        }
+        kept
+    }
+}
+
+fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
+    let mut op = op.clone();
+    match &mut op {
+        Op::Embed { .. } => {}
+        Op::Linear { input, .. } | Op::Pool { input, .. } => *input = to(*input),
+        Op::Attention { qkv, .. } => *qkv = to(*qkv),
+        Op::AddNorm { input, residual, .. } => (*input, *residual) = (to(*input), to(*residual)),
+        Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),
+    }
+    op
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ending_in_keeps_only_what_is_needed() {
+        let mut g = Graph::new();
+        let a = g.embed(vec![], None, 4);
+        let b = g.linear(a, WeightId(0), None, Activation::Relu, 8);
+        let unused = g.linear(b, WeightId(1), None, Activation::Relu, 8);
+        let c = g.pool(b, Reduce::Mean);
+        let _ = (unused, g.pool(unused, Reduce::Max));
+        let short = g.ending_in(c);
+        assert_eq!(short.nodes().len(), 3);
+        assert_eq!(short.nodes()[2].op, Op::Pool { input: ValueId(1), reduce: Reduce::Mean });
+        assert_eq!(short.nodes()[2].rows, Rows::Sequences);
+    }
+
+    #[test]
+    fn widths_follow_the_operations() {
+        let mut g = Graph::new();
+        let a = g.embed(vec![], None, 4);
+        let b = g.linear(a, WeightId(0), None, Activation::Identity, 12);
+        let c = g.attention(b, 2, 2);
+        let d = g.concat(vec![a, c]);
+        assert_eq!((g.node(c).width, g.node(d).width), (4, 8));
+        assert_eq!(g.concat(vec![d]), d);
+    }
+}

@@ -1,0 +1,344 @@
+//! Who does the work?
+//!
+//! The calling thread always works; a [`Pool`] lends it helpers. Helpers are started at the first call that asks for more
+//! than one thread, sleep between calls, and join a job when they wake: a job never waits for a helper that has not come (see
+//! [`Steps`]), so a busy machine costs speed, not time lost at barriers. When the helpers are lent out to one call, other
+//! calls of the same model run on their own thread alone.
+//!
+//! After `fork` a child has none of its parent's threads: the pool notices the new process id and starts a team of its own.
+//! Locks are only ever tried, never waited for, so that a lock that a parent's thread held at the fork cannot hang the child.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, TryLockError};
+use std::thread::JoinHandle;
+
+/// Threads of one call when nobody says a number: what the affinity mask and the cgroup quota allow.
+pub fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Work that any number of threads may join: called with the number of the thread, 0 for the caller.
+pub type Job = Arc<dyn Fn(usize) + Send + Sync>;
+
+/// Helpers of one model.
+#[derive(Default)]
+pub struct Pool {
+    here: OnceLock<Box<Process>>,
+}
+
+/// The team of one process: a forked child appends its own.
+struct Process {
+    id: u32,
+    team: Mutex<Team>,
+    child: OnceLock<Box<Process>>,
+}
+
+impl Process {
+    fn new() -> Box<Process> {
+        let id = std::process::id();
+        Box::new(Process { id, team: Mutex::new(Team { process: id, helpers: Vec::new() }), child: OnceLock::new() })
+    }
+}
+
+impl Pool {
+    /// A pool without threads.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Calls `job(0)` on this thread, and `job(1..threads)` on helpers as they come, if they are free. Returns when `job(0)`
+    /// returns; helpers may still be inside `job` then, and drop their reference to it when they leave.
+    pub fn run(&self, threads: usize, job: &Job) {
+        let lent = if threads > 1 { self.lend(threads - 1, job) } else { None };
+        job(0);
+        drop(lent);
+    }
+
+    /// Threads that the pool has started in this process.
+    pub fn started(&self) -> usize {
+        try_lock(self.team()).map_or(0, |team| team.helpers.len())
+    }
+
+    fn lend(&self, helpers: usize, job: &Job) -> Option<MutexGuard<'_, Team>> {
+        let mut team = try_lock(self.team())?;
+        team.start(helpers);
+        team.call(helpers, job);
+        Some(team)
+    }
+
+    fn team(&self) -> &Mutex<Team> {
+        let id = std::process::id();
+        let mut process = self.here.get_or_init(Process::new);
+        while process.id != id {
+            process = process.child.get_or_init(Process::new);
+        }
+        &process.team
+    }
+}
+
+/// The guard, or `None` where another thread holds the lock. A panic of a former holder leaves nothing half done.
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+struct Team {
+    process: u32,
+    helpers: Vec<Helper>,
+}
+
+struct Helper {
+    desk: Arc<Desk>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Where a helper finds its next job.
+#[derive(Default)]
+struct Desk {
+    order: Mutex<Order>,
+    bell: Condvar,
+}
+
+#[derive(Default)]
+enum Order {
+    #[default]
+    Wait,
+    Work(Job),
+    Leave,
+}
+
+impl Team {
+    /// Starts helpers until there are `count`; fewer where the system refuses.
+    fn start(&mut self, count: usize) {
+        while self.helpers.len() < count {
+            let number = self.helpers.len() + 1;
+            let desk = Arc::new(Desk::default());
+            let own = Arc::clone(&desk);
+            let spawned = std::thread::Builder::new().name(format!("cloze-{number}")).spawn(move || serve(&own, number));
+            let Ok(thread) = spawned else { return };
+            self.helpers.push(Helper { desk, thread: Some(thread) });
+        }
+    }
+
+    fn call(&self, count: usize, job: &Job) {
+        self.helpers.iter().take(count).for_each(|h| h.desk.put(Order::Work(Arc::clone(job))));
+    }
+}
+
+impl Desk {
+    fn put(&self, order: Order) {
+        *self.order.lock().unwrap_or_else(|e| e.into_inner()) = order;
+        self.bell.notify_one();
+    }
+
+    fn take(&self) -> Order {
+        let mut order = self.order.lock().unwrap_or_else(|e| e.into_inner());
+        while matches!(*order, Order::Wait) {
+            order = self.bell.wait(order).unwrap_or_else(|e| e.into_inner());
+        }
+        std::mem::take(&mut *order)
+    }
+}
+
+/// A helper's life. A panic inside a job is the job's to report (see [`Steps`]); the helper stays.
+fn serve(desk: &Desk, number: usize) {
+    loop {
+        match desk.take() {
+            Order::Work(job) => drop(catch_unwind(AssertUnwindSafe(|| job(number)))),
+            Order::Leave => return,
+            Order::Wait => {}
+        }
+    }
+}
+
+impl Drop for Team {
+    fn drop(&mut self) {
+        let here = self.process == std::process::id();
+        for helper in &mut self.helpers {
+            let thread = helper.thread.take();
+            if here {
+                helper.desk.put(Order::Leave);
+                // A model may be freed by a helper itself (the last reference was its job's): a thread cannot join itself.
+                if let Some(thread) = thread.filter(|t| t.thread().id() != std::thread::current().id()) {
+                    drop(thread.join());
+                }
+            } else {
+                // A forked child: the threads do not exist here, so there is nothing to stop or join.
+                std::mem::forget(thread);
+            }
+        }
+    }
+}
+
+/// Steps of a job, each cut into tasks that any thread may take. A step begins when all tasks of the one before are done.
+///
+/// Threads come and go as they like: each walks the steps in order, takes tasks while there are any, waits for those that
+/// others took, and goes on. One that comes late finds the first steps done and catches up. Which thread runs a task never
+/// changes what the task computes.
+pub struct Steps {
+    steps: Vec<Step>,
+    halted: AtomicBool,
+    panicked: AtomicBool,
+}
+
+// A cache line each: threads write one step's counters while others read the next one's.
+#[repr(align(64))]
+struct Step {
+    tasks: usize,
+    taken: AtomicUsize,
+    done: AtomicUsize,
+}
+
+/// A number of tasks that no step has: a step whose counter is set to it gives out no more.
+const CLOSED: usize = usize::MAX / 2;
+
+impl Steps {
+    /// Steps with these numbers of tasks.
+    pub fn new(tasks: impl IntoIterator<Item = usize>) -> Self {
+        let steps = tasks.into_iter().map(|tasks| Step { tasks, taken: AtomicUsize::new(0), done: AtomicUsize::new(0) }).collect();
+        Steps { steps, halted: AtomicBool::new(false), panicked: AtomicBool::new(false) }
+    }
+
+    /// Works through the steps until all are done or the job is halted. `halt` is asked before each step (by the caller's
+    /// thread; helpers pass `|| false`); `task(step, number)` does one task.
+    pub fn work(&self, halt: impl Fn() -> bool, task: impl Fn(usize, usize)) {
+        for (i, step) in self.steps.iter().enumerate() {
+            if halt() {
+                self.halt(step);
+                return;
+            }
+            while !self.halted.load(Ordering::Acquire) {
+                let number = step.taken.fetch_add(1, Ordering::AcqRel);
+                if number >= step.tasks {
+                    break;
+                }
+                if catch_unwind(AssertUnwindSafe(|| task(i, number))).is_err() {
+                    self.panicked.store(true, Ordering::Release);
+                }
+                step.done.fetch_add(1, Ordering::AcqRel);
+            }
+            if !self.wait(step, step.tasks) {
+                return;
+            }
+        }
+    }
+
+    /// Whether the job was halted before its end.
+    pub fn is_halted(&self) -> bool {
+        self.halted.load(Ordering::Acquire)
+    }
+
+    /// Whether a task panicked; its results are then worthless.
+    pub fn is_panicked(&self) -> bool {
+        self.panicked.load(Ordering::Acquire)
+    }
+
+    /// Lets nobody take another task of `step`, waits for those taken, and marks the job halted.
+    fn halt(&self, step: &Step) {
+        let taken = step.taken.swap(CLOSED, Ordering::AcqRel).min(step.tasks);
+        self.halted.store(true, Ordering::Release);
+        while step.done.load(Ordering::Acquire) < taken {
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until `tasks` tasks of `step` are done; `false` when the job was halted instead.
+    fn wait(&self, step: &Step, tasks: usize) -> bool {
+        let mut spins = 0u32;
+        while step.done.load(Ordering::Acquire) < tasks {
+            if self.halted.load(Ordering::Acquire) {
+                return false;
+            }
+            // Steps are microseconds long: a short spin mostly suffices; after that the core belongs to whoever holds the task.
+            spins += 1;
+            if spins < 2000 { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+        !self.halted.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(threads: usize, tasks: &[usize], halt_at: Option<usize>) -> (Arc<Steps>, Vec<usize>) {
+        let pool = Pool::new();
+        let steps = Arc::new(Steps::new(tasks.iter().copied()));
+        let counts: Arc<Vec<AtomicUsize>> = Arc::new(tasks.iter().map(|_| AtomicUsize::new(0)).collect());
+        let order = Arc::new(AtomicUsize::new(0));
+        let (s, c) = (Arc::clone(&steps), Arc::clone(&counts));
+        let job: Job = Arc::new(move |thread| {
+            let at = std::cell::Cell::new(0);
+            let halt = || {
+                at.set(at.get() + 1);
+                thread == 0 && halt_at == Some(at.get() - 1)
+            };
+            s.work(halt, |step, _| {
+                assert!(order.fetch_max(step, Ordering::SeqCst) <= step, "a step began before the one before was done");
+                c[step].fetch_add(1, Ordering::SeqCst);
+            });
+        });
+        pool.run(threads, &job);
+        (steps, counts.iter().map(|n| n.load(Ordering::SeqCst)).collect())
+    }
+
+    #[test]
+    fn every_task_runs_once_and_steps_keep_their_order() {
+        for threads in [1, 2, 3, 8] {
+            let tasks: Vec<usize> = (0..200).map(|i| i % 7).collect();
+            let (steps, counts) = run(threads, &tasks, None);
+            assert_eq!(counts, tasks, "{threads} threads");
+            assert!(!steps.is_halted() && !steps.is_panicked());
+        }
+    }
+
+    #[test]
+    fn a_halted_job_runs_no_later_step() {
+        for threads in [1, 4] {
+            let (steps, counts) = run(threads, &[5; 50], Some(20));
+            assert!(steps.is_halted());
+            assert_eq!(counts[..20], [5; 20]);
+            assert_eq!(counts[21..], [0; 29]);
+        }
+    }
+
+    #[test]
+    fn a_panicking_task_is_reported_and_hangs_nobody() {
+        let steps = Steps::new([3, 3]);
+        steps.work(|| false, |step, number| assert!((step, number) != (0, 1), "planted"));
+        assert!(steps.is_panicked());
+    }
+
+    #[test]
+    fn helpers_start_at_the_first_call_that_needs_them_and_end_with_the_pool() {
+        let pool = Pool::new();
+        let job: Job = Arc::new(|_| {});
+        pool.run(1, &job);
+        assert_eq!(pool.started(), 0);
+        pool.run(3, &job);
+        assert_eq!(pool.started(), 2);
+        drop(pool);
+        // Joined: nobody holds the job any more.
+        assert_eq!(Arc::strong_count(&job), 1);
+    }
+
+    #[test]
+    fn a_second_call_runs_alone_while_the_helpers_are_lent() {
+        let pool = Arc::new(Pool::new());
+        let alone = Arc::new(AtomicUsize::new(0));
+        let (p, a) = (Arc::clone(&pool), Arc::clone(&alone));
+        let outer: Job = Arc::new(move |thread| {
+            if thread == 0 {
+                let a = Arc::clone(&a);
+                let inner: Job = Arc::new(move |_| drop(a.fetch_add(1, Ordering::SeqCst)));
+                p.run(4, &inner);
+            }
+        });
+        pool.run(4, &outer);
+        assert_eq!(alone.load(Ordering::SeqCst), 1);
+    }
+}

@@ -1,0 +1,32 @@
+//! Which weights does a graph name, and in what role?
+
+use crate::quant::Tensor;
+
+/// What a weight is used for, hence how an executor keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A linear layer's matrix, (outputs, inputs): packed for the kernels.
+    Matrix,
+    /// A bias or a norm's parameter, one number a column.
+    Vector,
+    /// An embedding table, (rows, width): read row by row where it lies.
+    Table,
+}
+
+/// One weight, made of one or more tensors of the checkpoint stacked along their first dimension.
+#[derive(Clone, Debug)]
+pub struct Weight {
+    /// For messages: the checkpoint's names.
+    pub name: String,
+    /// How it is used.
+    pub role: Role,
+    /// The parts, first rows first; all of one row length.
+    pub tensors: Vec<Tensor>,
+}
+
+impl Weight {
+    /// Rows of all parts together.
+    pub fn rows(&self) -> usize {
+        self.tensors.iter().map(Tensor::rows).sum()
+    }
+}

@@ -1,0 +1,163 @@
+//! What does a Hugging Face folder hold?
+//!
+//! [`open`] gathers the parts and says where each goes: `config` and `weights` to `model`, the tokenizer's files to
+//! `tokenizer`, the sentence-transformers modules to `tasks`. In a folder whose `modules.json` places the Transformer in a
+//! folder of its own (`0_Transformer`), the parts are read from there.
+
+use serde_json::Value;
+
+use super::{SentenceModules, Source, Weights, checkpoint, sentence};
+use crate::error::Result;
+use crate::quant::Bytes;
+
+/// An opened folder: everything read and checked as a file, nothing yet as a model.
+#[derive(Debug)]
+pub struct Folder {
+    /// `config.json`, an object.
+    pub config: Value,
+    /// The encoder's tensors, under the names of the file.
+    pub weights: Weights,
+    /// What the tokenizer is made from.
+    pub tokenizer: TokenizerFiles,
+    /// What comes after the encoder.
+    pub sentence: SentenceModules,
+}
+
+/// The files that a tokenizer is made from, each where it exists.
+#[derive(Clone, Debug, Default)]
+pub struct TokenizerFiles {
+    /// `tokenizer.json`.
+    pub json: Option<Bytes>,
+    /// `vocab.txt`.
+    pub vocab: Option<Bytes>,
+    /// `tokenizer_config.json`, an object.
+    pub config: Option<Value>,
+    /// `special_tokens_map.json`, an object.
+    pub special_tokens: Option<Value>,
+}
+
+/// Opens a folder in the layout of transformers or sentence-transformers.
+///
+/// # Errors
+/// `Io` for a missing file, `InvalidFile` for a malformed one, `InvalidTensor` where index and shards disagree, `Unsupported`
+/// for a checkpoint that is not safetensors or a module that this version does not run. Each names the file.
+pub fn open(source: &Source) -> Result<Folder> {
+    let (dir, sentence) = sentence::read(source)?;
+    let named = |name: &str| checkpoint::join(&dir, name);
+    Ok(Folder {
+        config: source.require_object(&named("config.json"))?,
+        weights: checkpoint::read(source, &dir)?,
+        tokenizer: TokenizerFiles {
+            json: source.read(&named("tokenizer.json"))?,
+            vocab: source.read(&named("vocab.txt"))?,
+            config: source.object(&named("tokenizer_config.json"))?,
+            special_tokens: source.object(&named("special_tokens_map.json"))?,
+        },
+        sentence,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::formats::fixtures::{Files, ab};
+    use proptest::prelude::*;
+
+    const MODULES: &str = r#"[{"idx":0,"name":"0","path":"","type":"sentence_transformers.models.Transformer"},
+        {"idx":1,"name":"1","path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]"#;
+
+    #[test]
+    fn a_plain_folder_has_no_modules_and_every_part_that_exists() {
+        let folder =
+            Files::minimal().with("vocab.txt", "[PAD]\n").with("tokenizer_config.json", r#"{"do_lower_case":true}"#).open().unwrap();
+        assert_eq!(folder.config["model_type"], "bert");
+        assert_eq!(folder.weights.names().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(folder.tokenizer.vocab.as_deref(), Some(b"[PAD]\n".as_slice()));
+        assert_eq!(folder.tokenizer.config.unwrap()["do_lower_case"], true);
+        assert!(folder.tokenizer.json.is_none() && folder.tokenizer.special_tokens.is_none());
+        assert!(!folder.sentence.is_sentence_transformer && folder.sentence.pooling.is_none());
+    }
+
+    #[test]
+    fn a_transformer_in_a_folder_of_its_own_is_read_from_there() {
+        let modules = MODULES.replacen(r#""path":"""#, r#""path":"0_Transformer""#, 1);
+        let files = Files::none()
+            .with("modules.json", modules)
+            .with("config.json", r#"{"model_type":"wrong"}"#)
+            .with("tokenizer.json", "wrong")
+            .with("1_Pooling/config.json", r#"{"pooling_mode":"cls"}"#)
+            .with("0_Transformer/config.json", r#"{"model_type":"bert"}"#)
+            .with("0_Transformer/model.safetensors", ab())
+            .with("0_Transformer/tokenizer.json", "right")
+            .with("0_Transformer/special_tokens_map.json", "{}")
+            .with("0_Transformer/sentence_bert_config.json", r#"{"max_seq_length":77}"#);
+        let folder = files.open().unwrap();
+        assert_eq!(folder.config["model_type"], "bert");
+        assert_eq!(folder.tokenizer.json.as_deref(), Some(b"right".as_slice()));
+        assert!(folder.tokenizer.special_tokens.is_some());
+        assert_eq!(folder.sentence.max_seq_length, Some(77));
+        assert_eq!(folder.sentence.pooling.unwrap()["pooling_mode"], "cls");
+    }
+
+    #[test]
+    fn a_missing_or_malformed_file_is_named() {
+        let e = Files::minimal().without("config.json").open().unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Io);
+        assert!(e.message().contains("config.json"), "{e}");
+        let e = Files::minimal().with("modules.json", "[\n{]").open().unwrap_err();
+        assert!(e.message().contains("modules.json") && e.message().contains("line 2 column 2"), "{e}");
+        for name in ["config.json", "tokenizer_config.json", "special_tokens_map.json"] {
+            for (text, place) in [("{\"a\":\n tru}", "line 2 column"), ("3", name), ("\"x\"", name)] {
+                let e = Files::minimal().with(name, text).open().unwrap_err();
+                assert_eq!(e.kind(), ErrorKind::InvalidFile, "{name}: {e}");
+                assert!(e.message().contains(name) && e.message().contains(place), "{e}");
+            }
+        }
+        let e = Files::minimal().without("model.safetensors").with("pytorch_model.bin", "x").open().unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_folder_on_disk_is_mapped_and_its_errors_name_the_path() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("config.json"), "{}").unwrap();
+        std::fs::write(folder.path().join("model.safetensors"), ab()).unwrap();
+        let opened = open(&Source::folder(folder.path()).unwrap()).unwrap();
+        assert!(opened.weights.iter().all(|(_, t)| t.bytes().is_mapped()));
+        assert_eq!(opened.weights.get("b").unwrap().to_f32(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
+
+        std::fs::write(folder.path().join("model.safetensors"), &ab()[..100]).unwrap();
+        let e = open(&Source::folder(folder.path()).unwrap()).unwrap_err();
+        assert!(e.message().starts_with(&folder.path().join("model.safetensors").display().to_string()), "{e}");
+    }
+
+    proptest! {
+        #[test]
+        fn a_folder_with_one_damaged_json_file_never_panics(
+            which in 0usize..5,
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            cut in any::<bool>(),
+        ) {
+            let dense = r#"{"in_features":3,"out_features":2,"bias":true,"activation_function":"torch.nn.modules.activation.Tanh"}"#;
+            let modules = MODULES.replace("}]", r#"},{"idx":2,"name":"2","path":"2_Dense","type":"sentence_transformers.models.Dense"}]"#);
+            let texts = [
+                ("modules.json", modules.as_str()),
+                ("1_Pooling/config.json", r#"{"pooling_mode":"mean"}"#),
+                ("2_Dense/config.json", dense),
+                ("sentence_bert_config.json", r#"{"max_seq_length":256,"do_lower_case":false}"#),
+                ("config_sentence_transformers.json", r#"{"prompts":{"query":"q: "},"default_prompt_name":"query"}"#),
+            ];
+            let sound = texts.iter().fold(Files::minimal().with("2_Dense/model.safetensors", ab()), |files, (name, text)| files.with(name, text));
+            let (name, text) = texts[which];
+            let mut damaged = text.as_bytes().to_vec();
+            let at = at.index(damaged.len());
+            damaged[at] = byte;
+            if cut {
+                damaged.truncate(at);
+            }
+            let _ = sound.with(name, damaged).open();
+        }
+    }
+}

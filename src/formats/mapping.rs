@@ -1,0 +1,108 @@
+//! How does a file on disk become bytes?
+//!
+//! Called by `source` alone. The only `unsafe` of `formats` is here.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind as Cause, Read};
+use std::path::Path;
+
+use memmap2::Mmap;
+
+use crate::quant::Bytes;
+
+/// Files that hold tensors are mapped, so that processes share them; all others are small, parsed once and dropped, and a copy
+/// cannot change while it is parsed.
+const MAPPED: &str = "safetensors";
+
+/// More than any configuration or tokenizer, less than what would exhaust a host that was handed a wrong file.
+const COPIED_MAX: u64 = 1 << 30;
+
+/// The bytes of a file, `None` where there is none.
+pub(super) fn read(path: &Path) -> std::io::Result<Option<Bytes>> {
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        Err(e) if matches!(e.kind(), Cause::NotFound | Cause::NotADirectory) => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    // Opening a named pipe would wait for its writer.
+    if !found.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    let file = File::open(path)?;
+    // A mapping cannot be empty.
+    if path.extension().is_some_and(|e| e == MAPPED) && found.len() > 0 { map(&file).map(Some) } else { copy(file, found.len()).map(Some) }
+}
+
+fn copy(file: File, len: u64) -> std::io::Result<Bytes> {
+    if len > COPIED_MAX {
+        return Err(std::io::Error::other(format!("{len} bytes is too large for a file of this kind")));
+    }
+    let mut bytes = Vec::new();
+    file.take(COPIED_MAX).read_to_end(&mut bytes)?;
+    Ok(Bytes::owned(bytes))
+}
+
+#[expect(unsafe_code, reason = "mapping a file is what lets processes share the weights")]
+fn map(file: &File) -> std::io::Result<Bytes> {
+    // SAFETY: the mapping is read-only, so this process cannot change the bytes through it. Another process could write to or
+    // truncate the file; Source::folder's contract forbids both while the model is open, as whoever maps a file must ask. What
+    // is read through the mapping is only ever taken for numbers, each of whose bit patterns is valid: the header, whose
+    // meaning is relied on, is copied before it is parsed.
+    let mapping = unsafe { Mmap::map(file) }?;
+    Ok(Bytes::mapped(mapping))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_tensor_files_are_mapped_and_an_empty_one_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text, mapped) in [("model.safetensors", "{}", true), ("config.json", "{}", false), ("empty.safetensors", "", false)] {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            let bytes = read(&path).unwrap().unwrap();
+            assert_eq!((&*bytes, bytes.is_mapped()), (text.as_bytes(), mapped), "{name}");
+        }
+    }
+
+    #[test]
+    fn mapped_bytes_outlive_the_name_of_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.safetensors");
+        fs::write(&path, "kept").unwrap();
+        let bytes = read(&path).unwrap().unwrap();
+        fs::write(folder.path().join("b"), "new").unwrap();
+        fs::rename(folder.path().join("b"), &path).unwrap();
+        assert_eq!(&*read(&path).unwrap().unwrap(), b"new");
+        drop(folder);
+        assert_eq!(&*bytes, b"kept");
+    }
+
+    #[test]
+    fn what_is_not_there_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "").unwrap();
+        for name in ["none", "none/below", "file/below"] {
+            assert!(read(&folder.path().join(name)).unwrap().is_none(), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(read(folder.path()).unwrap_err().to_string().contains("not a regular file"));
+        #[cfg(unix)]
+        assert!(read(Path::new("/dev/zero")).unwrap_err().to_string().contains("not a regular file"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_huge_configuration_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("too large"));
+    }
+}

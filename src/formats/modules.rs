@@ -1,0 +1,167 @@
+//! Which modules does `modules.json` list, and can they be run in that order?
+//!
+//! Supported is what embedding models use: one Transformer, one Pooling, any number of Dense, one Normalize, in this order;
+//! anything else would give other vectors in silence, so it is an error. `sentence` reads the files of each module.
+
+use serde::Deserialize;
+
+use super::source::inside;
+use crate::error::{ErrorKind, Result, fail};
+
+/// The modules that are run, in the only order that is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Transformer,
+    Pooling,
+    Dense,
+    Normalize,
+}
+
+const KINDS: [(&str, Kind); 4] =
+    [("Transformer", Kind::Transformer), ("Pooling", Kind::Pooling), ("Dense", Kind::Dense), ("Normalize", Kind::Normalize)];
+
+/// One entry of `modules.json`. `idx` and `name` are labels: the order of the list is the order of the modules.
+#[derive(Deserialize)]
+pub(super) struct Entry {
+    path: String,
+    #[serde(rename = "type")]
+    class: String,
+}
+
+/// The kind and the folder (empty for the model's own) of each entry, in an order that can be run.
+pub(super) fn classify(entries: Vec<Entry>) -> Result<Vec<(Kind, String)>> {
+    let classify_one = |Entry { path, class }: Entry| {
+        // sentence_transformers.models.Pooling up to version 5, sentence_transformers.sentence_transformer.modules.pooling.Pooling
+        // since; a class of another package may share the last name, but not what it does.
+        let known = class.strip_prefix("sentence_transformers.").and_then(|rest| rest.rsplit('.').next());
+        let Some((_, kind)) = KINDS.iter().find(|(name, _)| Some(*name) == known) else {
+            return fail(
+                ErrorKind::Unsupported,
+                format!(
+                    "module {path:?} is a {class}; this version runs Transformer, Pooling, Dense and Normalize of sentence_transformers"
+                ),
+            );
+        };
+        let dir = if matches!(path.as_str(), "" | "." | "./") { Some(String::new()) } else { inside(&path) };
+        match dir {
+            Some(dir) => Ok((*kind, dir)),
+            None => fail(ErrorKind::InvalidFile, format!("the module path {path:?} leaves the model's folder")),
+        }
+    };
+    let modules: Vec<(Kind, String)> = entries.into_iter().map(classify_one).collect::<Result<_>>()?;
+    check_order(&modules)?;
+    Ok(modules)
+}
+
+fn check_order(modules: &[(Kind, String)]) -> Result<()> {
+    const ORDER: &str = "this version runs one Transformer, one Pooling, any number of Dense and one Normalize, in this order";
+    match modules.first() {
+        None => return fail(ErrorKind::InvalidFile, "the list of modules is empty"),
+        Some((Kind::Transformer, _)) => {}
+        Some((other, dir)) => return fail(ErrorKind::Unsupported, format!("the first module, {dir:?}, is a {other:?}; {ORDER}")),
+    }
+    for pair in modules.windows(2) {
+        let [(before, _), (kind, dir)] = pair else { continue };
+        if kind == before && *kind != Kind::Dense {
+            return fail(ErrorKind::Unsupported, format!("module {dir:?} is a second {kind:?}; {ORDER}"));
+        }
+        if kind < before {
+            return fail(ErrorKind::Unsupported, format!("module {dir:?}, a {kind:?}, comes after a {before:?}; {ORDER}"));
+        }
+        if *before == Kind::Transformer && *kind != Kind::Pooling {
+            return fail(ErrorKind::Unsupported, format!("module {dir:?}, a {kind:?}, comes without a Pooling before it; {ORDER}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    const TRANSFORMER: (&str, &str) = ("models.Transformer", "");
+    const POOLING: (&str, &str) = ("models.Pooling", "1_Pooling");
+    const DENSE: (&str, &str) = ("models.Dense", "2_Dense");
+    const NORMALIZE: (&str, &str) = ("models.Normalize", "3_Normalize");
+
+    fn list(entries: &[(&str, &str)]) -> Result<Vec<(Kind, String)>> {
+        classify(
+            entries
+                .iter()
+                .map(|(class, path)| Entry { path: (*path).to_owned(), class: format!("sentence_transformers.{class}") })
+                .collect(),
+        )
+    }
+
+    fn error(entries: &[(&str, &str)]) -> Error {
+        list(entries).unwrap_err()
+    }
+
+    #[test]
+    fn class_names_of_every_version_of_sentence_transformers_are_known() {
+        let v6 = [
+            ("base.modules.transformer.Transformer", "0_Transformer/"),
+            ("sentence_transformer.modules.pooling.Pooling", "1_Pooling"),
+            ("base.modules.dense.Dense", "./2_Dense"),
+            ("base.modules.dense.Dense", "3_Dense"),
+            ("base.modules.normalize.Normalize", ""),
+        ];
+        let expected = [
+            (Kind::Transformer, "0_Transformer"),
+            (Kind::Pooling, "1_Pooling"),
+            (Kind::Dense, "2_Dense"),
+            (Kind::Dense, "3_Dense"),
+            (Kind::Normalize, ""),
+        ];
+        assert_eq!(list(&v6).unwrap(), expected.map(|(kind, dir)| (kind, dir.to_owned())));
+        assert!(list(&[TRANSFORMER, POOLING, DENSE, NORMALIZE]).is_ok() && list(&[TRANSFORMER]).is_ok());
+    }
+
+    #[test]
+    fn a_module_of_another_kind_is_refused_by_name() {
+        for class in [
+            "sentence_transformers.models.LSTM",
+            "pylate.models.Dense",
+            "custom_st.Transformer",
+            "Pooling",
+            "",
+            "sentence_transformers.Poolingx",
+        ] {
+            let entries = [("sentence_transformers.models.Transformer", ""), (class, "1_X")];
+            let entries = entries.map(|(class, path)| Entry { path: path.to_owned(), class: class.to_owned() });
+            let e = classify(entries.into()).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::Unsupported);
+            assert!(e.message().contains(class) && e.message().contains("1_X"), "{e}");
+        }
+    }
+
+    #[test]
+    fn an_order_that_would_give_other_vectors_is_refused() {
+        let cases: [(&[(&str, &str)], &str); 8] = [
+            (&[TRANSFORMER, POOLING, NORMALIZE, DENSE], "\"2_Dense\", a Dense, comes after a Normalize"),
+            (&[TRANSFORMER, POOLING, POOLING], "second Pooling"),
+            (&[TRANSFORMER, POOLING, DENSE, POOLING], "a Pooling, comes after a Dense"),
+            (&[TRANSFORMER, TRANSFORMER, POOLING], "second Transformer"),
+            (&[TRANSFORMER, POOLING, NORMALIZE, NORMALIZE], "second Normalize"),
+            (&[TRANSFORMER, DENSE, POOLING], "without a Pooling"),
+            (&[TRANSFORMER, NORMALIZE], "without a Pooling"),
+            (&[POOLING, TRANSFORMER], "the first module"),
+        ];
+        for (entries, says) in cases {
+            let e = error(entries);
+            assert_eq!(e.kind(), ErrorKind::Unsupported, "{e}");
+            assert!(e.message().contains(says), "{e}");
+        }
+        assert_eq!(error(&[]).kind(), ErrorKind::InvalidFile);
+    }
+
+    #[test]
+    fn a_module_outside_the_folder_is_refused() {
+        for path in ["../1_Pooling", "/1_Pooling", "a/../../b", "a\\b"] {
+            let e = error(&[TRANSFORMER, ("models.Pooling", path)]);
+            assert_eq!(e.kind(), ErrorKind::InvalidFile);
+            assert!(e.message().contains("leaves the model's folder"), "{e}");
+        }
+    }
+}

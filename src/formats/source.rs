@@ -1,0 +1,292 @@
+//! Where do the files of a model come from?
+//!
+//! A [`Source`] is a folder on disk or a list of files in memory; the readers of this module ask it for files by relative name
+//! and never see a path. Names also come out of files (an index, `modules.json`), so a name that leaves the folder is refused
+//! here, at the only door.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::mapping;
+use crate::error::{Error, ErrorKind, Result, fail};
+use crate::quant::Bytes;
+
+/// The files of one model.
+#[derive(Debug)]
+pub struct Source {
+    place: Place,
+}
+
+#[derive(Debug)]
+enum Place {
+    Folder(PathBuf),
+    Memory(BTreeMap<String, Bytes>),
+}
+
+impl Source {
+    /// The files of a folder on disk; tensor files are mapped when they are read.
+    ///
+    /// While a model is open, its tensor files must not be truncated or written to: replace a file by renaming a new one over
+    /// it. A process that reads a page which was cut off a mapped file is killed by the system (`SIGBUS`).
+    ///
+    /// # Errors
+    /// `Io` when `path` is not a folder that can be read; `InvalidArgument` or `Unsupported` when it is a model file.
+    pub fn folder(path: &Path) -> Result<Source> {
+        let shown = path.display();
+        match fs::metadata(path) {
+            Err(e) => fail(ErrorKind::Io, format!("{shown}: {e}; give the path of a model folder")),
+            Ok(found) if found.is_dir() => Ok(Source { place: Place::Folder(path.to_owned()) }),
+            Ok(_) => match path.extension().and_then(|e| e.to_str()) {
+                Some("safetensors") => fail(
+                    ErrorKind::InvalidArgument,
+                    format!("{shown} is one file of a model; give the folder that holds it and config.json"),
+                ),
+                Some("gguf") => fail(
+                    ErrorKind::Unsupported,
+                    format!(
+                        "{shown}: this version opens Hugging Face folders (config.json, model.safetensors, tokenizer.json), not GGUF files"
+                    ),
+                ),
+                _ => fail(ErrorKind::Io, format!("{shown} is not a folder; give the path of a model folder")),
+            },
+        }
+    }
+
+    /// Files in memory, by the names they would have in a folder, with `/` between folder and file (`1_Pooling/config.json`).
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a name that is empty, absolute, contains `..`, or occurs twice.
+    pub fn memory(files: Vec<(String, Vec<u8>)>) -> Result<Source> {
+        let mut kept = BTreeMap::new();
+        for (name, bytes) in files {
+            let Some(relative) = inside(&name) else {
+                return fail(
+                    ErrorKind::InvalidArgument,
+                    format!(
+                        "file name {name:?}: give a name relative to the model's folder, without \"..\", with / between folder and file"
+                    ),
+                );
+            };
+            if kept.insert(relative, Bytes::owned(bytes)).is_some() {
+                return fail(ErrorKind::InvalidArgument, format!("file name {name:?} is given twice"));
+            }
+        }
+        Ok(Source { place: Place::Memory(kept) })
+    }
+
+    /// The bytes of a file, `None` where there is none of that name.
+    ///
+    /// # Errors
+    /// `Io` when the system refuses to read it, `InvalidFile` when the name leaves the folder.
+    pub fn read(&self, name: &str) -> Result<Option<Bytes>> {
+        let Some(relative) = inside(name) else {
+            return fail(ErrorKind::InvalidFile, format!("{}: the file name {name:?} leaves the model's folder", self.describe()));
+        };
+        match &self.place {
+            Place::Folder(root) => {
+                let path = root.join(relative);
+                mapping::read(&path).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))
+            }
+            Place::Memory(files) => Ok(files.get(&relative).cloned()),
+        }
+    }
+
+    /// The bytes of a file that must be there.
+    ///
+    /// # Errors
+    /// `Io` when it is missing or cannot be read, `InvalidFile` when the name leaves the folder.
+    pub fn require(&self, name: &str) -> Result<Bytes> {
+        self.read(name)?.map_or_else(|| self.missing(name), Ok)
+    }
+
+    /// Whether there is a file of that name.
+    pub fn contains(&self, name: &str) -> bool {
+        inside(name).is_some_and(|relative| match &self.place {
+            Place::Folder(root) => root.join(relative).is_file(),
+            Place::Memory(files) => files.contains_key(&relative),
+        })
+    }
+
+    /// A JSON file, `None` where there is none of that name.
+    ///
+    /// # Errors
+    /// `InvalidFile` when it is malformed; the message names file, line and column.
+    pub fn json(&self, name: &str) -> Result<Option<Value>> {
+        self.parse(name)
+    }
+
+    /// A JSON object that must be there.
+    ///
+    /// # Errors
+    /// `Io` when it is missing, `InvalidFile` when it is malformed or not an object.
+    pub fn require_object(&self, name: &str) -> Result<Value> {
+        self.object(name)?.map_or_else(|| self.missing(name), Ok)
+    }
+
+    /// A JSON object, `None` where there is no file of that name.
+    ///
+    /// # Errors
+    /// `InvalidFile` when it is malformed or not an object.
+    pub fn object(&self, name: &str) -> Result<Option<Value>> {
+        match self.json(name)? {
+            Some(value) if !value.is_object() => {
+                fail(ErrorKind::InvalidFile, format!("{}: a JSON object {{...}} is expected at its top", self.label(name)))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// A JSON file of a known form, `None` where there is none of that name.
+    pub(super) fn parse<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let Some(bytes) = self.read(name)? else { return Ok(None) };
+        // serde_json's message ends in "at line L column C".
+        serde_json::from_slice(&bytes)
+            .map(Some)
+            .map_err(|e| Error::new(ErrorKind::InvalidFile, format!("{}: the JSON is malformed: {e}", self.label(name))))
+    }
+
+    fn missing<T>(&self, name: &str) -> Result<T> {
+        fail(ErrorKind::Io, format!("{} has no {name}; copy or download the whole model", self.describe()))
+    }
+
+    /// The place, for messages.
+    pub fn describe(&self) -> String {
+        match &self.place {
+            Place::Folder(root) => root.display().to_string(),
+            Place::Memory(_) => "the model in memory".to_owned(),
+        }
+    }
+
+    /// The full name of a file, for messages.
+    pub fn label(&self, name: &str) -> String {
+        match &self.place {
+            Place::Folder(root) => root.join(name).display().to_string(),
+            Place::Memory(_) => name.to_owned(),
+        }
+    }
+}
+
+/// `name` in its one spelling, if it stays inside the folder. Backslashes and drives are refused everywhere, so that a model
+/// behaves the same on every system.
+pub(super) fn inside(name: &str) -> Option<String> {
+    if name.contains(['\\', '\0']) || name.as_bytes().get(1) == Some(&b':') {
+        return None;
+    }
+    let parts = Path::new(name).components().filter(|part| *part != Component::CurDir).map(|part| match part {
+        Component::Normal(part) => part.to_str(),
+        _ => None,
+    });
+    let parts: Vec<&str> = parts.collect::<Option<_>>()?;
+    (!parts.is_empty()).then(|| parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(files: &[(&str, &str)]) -> Result<Source> {
+        Source::memory(files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect())
+    }
+
+    #[test]
+    fn a_folder_and_the_same_files_in_memory_answer_alike() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("1_Pooling")).unwrap();
+        let files =
+            [("config.json", "{\"a\":1}"), ("1_Pooling/config.json", "{}"), ("model.safetensors", "weights"), ("empty.safetensors", "")];
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        for source in [Source::folder(folder.path()).unwrap(), memory(&files).unwrap()] {
+            for (name, text) in files {
+                assert_eq!(&*source.require(name).unwrap(), text.as_bytes(), "{name}");
+                assert_eq!(&*source.read(&format!("./{name}")).unwrap().unwrap(), text.as_bytes(), "{name}");
+                assert!(source.contains(name));
+            }
+            assert_eq!(source.json("config.json").unwrap().unwrap()["a"], 1);
+            for absent in ["vocab.txt", "2_Dense/config.json", "config.json/below", "1_Pooling/none"] {
+                assert!(source.read(absent).unwrap().is_none(), "{absent}");
+                assert!(source.json(absent).unwrap().is_none());
+                assert!(!source.contains(absent));
+                let e = source.require(absent).unwrap_err();
+                assert_eq!(e.kind(), ErrorKind::Io);
+                assert!(e.message().contains(absent) && e.message().contains(&source.describe()), "{e}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_leave_the_folder_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("model")).unwrap();
+        fs::write(folder.path().join("secret"), "x").unwrap();
+        let source = Source::folder(&folder.path().join("model")).unwrap();
+        let absolute = folder.path().join("secret").display().to_string();
+        for name in ["../secret", "a/../../secret", "/etc/passwd", &absolute, "..", ".", "", "a\\b", "C:secret", "a\0b"] {
+            assert_eq!(source.read(name).unwrap_err().kind(), ErrorKind::InvalidFile, "{name:?}");
+            assert!(!source.contains(name), "{name:?}");
+            assert_eq!(memory(&[(name, "")]).unwrap_err().kind(), ErrorKind::InvalidArgument, "{name:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_given_twice_under_any_spelling_is_refused() {
+        for twin in ["1_Pooling/config.json", "1_Pooling//config.json", "./1_Pooling/config.json"] {
+            let e = memory(&[("1_Pooling/config.json", "{}"), (twin, "{}")]).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::InvalidArgument);
+            assert!(e.message().contains(twin), "{e}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_is_not_a_folder_says_what_to_give() {
+        let folder = tempfile::tempdir().unwrap();
+        let cases = [
+            ("model.safetensors", ErrorKind::InvalidArgument, "give the folder"),
+            ("model.gguf", ErrorKind::Unsupported, "GGUF"),
+            ("model.zip", ErrorKind::Io, "is not a folder"),
+        ];
+        for (name, kind, says) in cases {
+            let path = folder.path().join(name);
+            let absent = Source::folder(&path).unwrap_err();
+            assert_eq!(absent.kind(), ErrorKind::Io);
+            assert!(absent.message().contains(name), "{absent}");
+            fs::write(&path, "").unwrap();
+            let e = Source::folder(&path).unwrap_err();
+            assert_eq!(e.kind(), kind, "{e}");
+            assert!(e.message().contains(name) && e.message().contains(says), "{e}");
+        }
+    }
+
+    #[test]
+    fn malformed_json_is_an_error_with_file_line_and_column() {
+        let cases = [
+            ("{\n  \"a\": 1,\n  oops\n}", "line 3 column 3"),
+            ("", "line 1 column 0"),
+            ("{\"a\": 1} x", "line 1 column 10"),
+            ("[1, 2", "line 1 column 5"),
+        ];
+        for (text, place) in cases {
+            let e = memory(&[("config.json", text)]).unwrap().json("config.json").unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::InvalidFile);
+            assert!(e.message().contains("config.json") && e.message().contains(place), "{e}");
+        }
+        let latin1 = Source::memory(vec![("config.json".to_owned(), b"{\"a\":\"\xe9\"}".to_vec())]).unwrap();
+        assert!(latin1.json("config.json").unwrap_err().message().contains("line 1"));
+        let deep = "[".repeat(100_000);
+        assert!(memory(&[("config.json", &deep)]).unwrap().json("config.json").is_err());
+    }
+
+    #[test]
+    fn json_that_is_not_an_object_is_refused_where_one_is_needed() {
+        let source = memory(&[("list.json", "[]"), ("config.json", "{}")]).unwrap();
+        assert_eq!(source.require_object("list.json").unwrap_err().kind(), ErrorKind::InvalidFile);
+        assert_eq!(source.require_object("none.json").unwrap_err().kind(), ErrorKind::Io);
+        assert!(source.require_object("config.json").unwrap().is_object());
+        assert!(source.object("none.json").unwrap().is_none());
+    }
+}

@@ -1,0 +1,37 @@
+//! Cloze turns text into vectors, and later into scores, labels, spans and filled blanks, with BERT-family encoders, in the
+//! caller's own process.
+//!
+//! text -> [`tokenizer`] -> packed batch -> encoder ([`model`] describes it as a graph, [`engine`] runs it) -> [`tasks`] ->
+//! answer:
+//!
+//! 1. [`Model::load`] opens a Hugging Face folder ([`formats`]) and packs its weights for this machine ([`engine`]).
+//! 2. [`Model::encode`] cuts texts into tokens, packs them without padding, runs the encoder, pools and normalises.
+//! 3. [`Embeddings`] holds the vectors and says, for each text, how many tokens were seen and how many there were.
+//!
+//! ```no_run
+//! use cloze::{Model, Options, Request};
+//!
+//! let model = Model::load("models/all-MiniLM-L6-v2", &Options::default())?;
+//! let answer = model.encode(&["How do I reset my password?", "Forgotten credentials"], &Request::default())?;
+//! println!("{} values a vector, {:?}", answer.dimensions, answer.vectors.as_f32());
+//! # Ok::<(), cloze::Error>(())
+//! ```
+//!
+//! The C ABI ([`capi`]) and the command line offer the same words. `ARCHITECTURE.md` has a section for each module.
+
+pub mod capi;
+#[cfg(feature = "cli")]
+pub mod cli;
+pub mod engine;
+pub mod error;
+pub mod formats;
+pub mod model;
+pub mod quant;
+pub mod tasks;
+pub mod tokenizer;
+
+pub use error::{Error, ErrorKind, Result};
+pub use tasks::{
+    Cancel, Description, Embeddings, LayerChoice, Memory, Model, OffsetUnit, Options, Output, Pooling, Precision, Prompt, Request, TextReport, Tokens,
+    Truncation, Vectors,
+};

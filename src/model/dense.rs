@@ -1,0 +1,73 @@
+//! Which dense layers come after pooling (sentence-transformers' `Dense` modules)?
+
+use super::config::Fields;
+use super::loader::Loader;
+use crate::engine::Graph;
+use crate::engine::graph::{Activation, ValueId, WeightId};
+use crate::error::{ErrorKind, Result, fail};
+use crate::formats::DenseModule;
+
+/// One dense layer: `activation(x W^T + b)`.
+pub(super) struct Dense {
+    name: String,
+    weight: WeightId,
+    bias: Option<WeightId>,
+    activation: Activation,
+    inputs: usize,
+    outputs: usize,
+}
+
+/// The last part of the class names that sentence-transformers writes.
+const ACTIVATIONS: &[(&str, Activation)] = &[
+    ("Identity", Activation::Identity),
+    ("Tanh", Activation::Tanh),
+    ("ReLU", Activation::Relu),
+    ("GELU", Activation::Gelu),
+];
+
+impl Dense {
+    /// Loads the module's weights.
+    pub(super) fn new(module: DenseModule, loader: &mut Loader) -> Result<Dense> {
+        let DenseModule { name, config, weights } = module;
+        let file = format!("{name}/config.json");
+        let fields = Fields::new(&file, &config)?;
+        let (inputs, outputs) = (fields.size("in_features")?, fields.size("out_features")?);
+        let activation = activation(&fields)?;
+        let rest = loader.exchange(weights);
+        let loaded = (|| {
+            let weight = loader.matrix(&["linear.weight".to_owned()], outputs, inputs)?;
+            let bias = if fields.flag_or("bias", true)? { Some(loader.vector(&["linear.bias".to_owned()], outputs)?) } else { None };
+            loader.refuse_leftovers(|_| false)?;
+            Ok((weight, bias))
+        })();
+        loader.exchange(rest);
+        let (weight, bias) = loaded.map_err(|e: crate::Error| e.within(&name))?;
+        Ok(Dense { name, weight, bias, activation, inputs, outputs })
+    }
+
+    /// Appends the layer.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the value is not as wide as the layer's input: the request chose another pooling or other layers.
+    pub(super) fn append(&self, graph: &mut Graph, input: ValueId) -> Result<ValueId> {
+        let width = graph.node(input).width;
+        if width != self.inputs {
+            let told = format!("{} takes {} values and pooling gives {width}; use the model's own pooling and layers", self.name, self.inputs);
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        Ok(graph.linear(input, self.weight, self.bias, self.activation, self.outputs))
+    }
+}
+
+/// `activation_function` is the path of a PyTorch class; absent means tanh.
+fn activation(fields: &Fields<'_>) -> Result<Activation> {
+    if fields.get("activation_function").is_none() {
+        return Ok(Activation::Tanh);
+    }
+    let class = fields.text("activation_function")?;
+    let name = class.rsplit('.').next().unwrap_or(class);
+    match ACTIVATIONS.iter().find(|(n, _)| *n == name) {
+        Some((_, activation)) => Ok(*activation),
+        None => fields.wrong("activation_function", "Identity, Tanh, ReLU or GELU of torch.nn"),
+    }
+}

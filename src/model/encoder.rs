@@ -1,0 +1,137 @@
+//! Trunk + layer choice + pooling + dense layers: the whole model, and the graph for what a call asks.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::config;
+use super::dense::Dense;
+use super::loader::Loader;
+use super::pooling::{LayerChoice, PoolingModule, Pooling};
+use super::trunk::{Sizes, Trunk};
+use crate::engine::graph::{Activation, Reduce, ValueId};
+use crate::engine::{Engine, Graph};
+use crate::error::{ErrorKind, Result, fail};
+use crate::formats::{SentenceModules, Weights};
+
+/// What a call wants from the encoder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// Hidden states of every token.
+    Tokens(LayerChoice),
+    /// One vector a sequence: pooled (modes side by side), then through the model's dense layers.
+    Pooled(LayerChoice, Vec<Pooling>),
+}
+
+/// An opened model: its graph, its packed weights and what its files say about pooling.
+pub struct Encoder {
+    trunk: Trunk,
+    dense: Vec<Dense>,
+    pooling: PoolingModule,
+    engine: Engine,
+    parameters: usize,
+}
+
+impl Encoder {
+    /// Builds the model that `config` describes from `tensors` and packs it for the instruction set `isa`.
+    ///
+    /// # Errors
+    /// Whatever [`config::build`] and the engine refuse: unsupported options, missing, unknown or damaged tensors.
+    pub fn new(config: &Value, tensors: Weights, sentence: &mut SentenceModules, isa: Option<&str>) -> Result<Encoder> {
+        let pooling = PoolingModule::read(sentence.pooling.as_ref())?;
+        let mut loader = Loader::new(tensors);
+        let trunk = config::build(config, &mut loader)?;
+        let dense = std::mem::take(&mut sentence.dense).into_iter().map(|m| Dense::new(m, &mut loader)).collect::<Result<_>>()?;
+        let weights = loader.into_weights();
+        let parameters = weights.iter().flat_map(|w| &w.tensors).map(|t| t.shape().iter().product::<usize>()).sum();
+        let engine = Engine::new(&weights, isa)?;
+        let encoder = Encoder { trunk, dense, pooling, engine, parameters };
+        // The model's own use must work, so that a contradiction shows when opening.
+        encoder.graph(&Output::Pooled(LayerChoice::Last, encoder.pooling.modes.clone()))?;
+        Ok(encoder)
+    }
+
+    /// The graph that computes `output`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for layers that the model lacks, a pooler where it has none, or pooling that its dense layers do not
+    /// take.
+    pub fn graph(&self, output: &Output) -> Result<Arc<Graph>> {
+        let mut graph = self.trunk.graph.clone();
+        let last = match output {
+            Output::Tokens(layers) => self.layers(&mut graph, *layers)?,
+            Output::Pooled(layers, modes) => {
+                let hidden = self.layers(&mut graph, *layers)?;
+                let pooled = modes.iter().map(|m| self.pool(&mut graph, hidden, *m)).collect::<Result<_>>()?;
+                let all = graph.concat(pooled);
+                self.dense.iter().try_fold(all, |value, dense| dense.append(&mut graph, value))?
+            }
+        };
+        Ok(Arc::new(graph.ending_in(last)))
+    }
+
+    fn layers(&self, graph: &mut Graph, choice: LayerChoice) -> Result<ValueId> {
+        let chosen = choice.resolve(self.trunk.sizes.layers)?;
+        let states: Vec<ValueId> = chosen.iter().map(|i| self.trunk.hidden_states[*i]).collect();
+        Ok(match choice {
+            LayerChoice::Mean(_) => graph.mean(states),
+            LayerChoice::Last | LayerChoice::One(_) | LayerChoice::Concat(_) => graph.concat(states),
+        })
+    }
+
+    fn pool(&self, graph: &mut Graph, hidden: ValueId, mode: Pooling) -> Result<ValueId> {
+        let reduce = match mode {
+            Pooling::Mean => Reduce::Mean,
+            Pooling::Cls => Reduce::First,
+            Pooling::Max => Reduce::Max,
+            Pooling::MeanSqrtLen => Reduce::MeanSqrtLen,
+            Pooling::Last => Reduce::Last,
+            Pooling::WeightedMean => Reduce::WeightedMean,
+            Pooling::Pooler => return self.pooler(graph, hidden),
+        };
+        Ok(graph.pool(hidden, reduce))
+    }
+
+    fn pooler(&self, graph: &mut Graph, hidden: ValueId) -> Result<ValueId> {
+        let Some((weight, bias)) = self.trunk.pooler else {
+            return fail(ErrorKind::InvalidArgument, "pooling pooler: the checkpoint has no pooler; choose another pooling, such as cls or mean");
+        };
+        let (width, hidden_size) = (graph.node(hidden).width, self.trunk.sizes.hidden);
+        if width != hidden_size {
+            let told = format!("pooling pooler takes one layer's {hidden_size} values and the layers chosen give {width}");
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        let first = graph.pool(hidden, Reduce::Start);
+        Ok(graph.linear(first, weight, Some(bias), Activation::Tanh, hidden_size))
+    }
+
+    /// The family's name.
+    pub fn family(&self) -> &'static str {
+        self.trunk.family
+    }
+
+    /// The model's sizes.
+    pub fn sizes(&self) -> &Sizes {
+        &self.trunk.sizes
+    }
+
+    /// What the model's files say about pooling.
+    pub fn pooling(&self) -> &PoolingModule {
+        &self.pooling
+    }
+
+    /// Whether the checkpoint has BERT's pooler.
+    pub fn has_pooler(&self) -> bool {
+        self.trunk.pooler.is_some()
+    }
+
+    /// Numbers in the weights.
+    pub fn parameters(&self) -> usize {
+        self.parameters
+    }
+
+    /// Runs graphs.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+}

@@ -1,0 +1,99 @@
+//! Which tensors does a model take, and is every one of the checkpoint accounted for?
+//!
+//! A family asks for each weight by name and shape; what nobody asked for at the end is an error that names it.
+
+use crate::engine::graph::WeightId;
+use crate::engine::{Role, Weight};
+use crate::error::{ErrorKind, Result, fail};
+use crate::formats::Weights;
+use crate::quant::Tensor;
+
+/// Takes tensors out of a checkpoint and lists them for the engine.
+pub(super) struct Loader {
+    tensors: Weights,
+    prefix: String,
+    weights: Vec<Weight>,
+}
+
+/// Old names of a parameter (TensorFlow's), and the name that checkpoints use today.
+const OLD_NAMES: &[(&str, &str)] = &[("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")];
+
+impl Loader {
+    /// A loader of `tensors`, whose names may all begin with `prefix` or none.
+    pub(super) fn new(tensors: Weights) -> Loader {
+        Loader { tensors, prefix: String::new(), weights: Vec::new() }
+    }
+
+    /// From here on, names begin with `prefix` if any tensor's does.
+    pub(super) fn set_prefix(&mut self, prefix: &str) {
+        self.prefix = if self.tensors.names().any(|n| n.starts_with(prefix)) { prefix.to_owned() } else { String::new() };
+    }
+
+    /// Replaces the tensors to load from (dense layers have a file of their own); what was left is returned.
+    pub(super) fn exchange(&mut self, tensors: Weights) -> Weights {
+        self.prefix.clear();
+        std::mem::replace(&mut self.tensors, tensors)
+    }
+
+    /// The linear layers `names`, stacked as one matrix of (outputs, inputs); each part has `outputs / names.len()` rows.
+    pub(super) fn matrix(&mut self, names: &[String], outputs: usize, inputs: usize) -> Result<WeightId> {
+        self.weight(Role::Matrix, names, &[outputs / names.len(), inputs])
+    }
+
+    /// The vectors `names`, end to end, `len` numbers together.
+    pub(super) fn vector(&mut self, names: &[String], len: usize) -> Result<WeightId> {
+        self.weight(Role::Vector, names, &[len / names.len()])
+    }
+
+    /// The embedding table `name`.
+    pub(super) fn table(&mut self, name: &str, rows: usize, width: usize) -> Result<WeightId> {
+        self.weight(Role::Table, &[name.to_owned()], &[rows, width])
+    }
+
+    /// Whether the checkpoint has the tensor `name`.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.tensors.get(&format!("{}{name}", self.prefix)).is_some()
+    }
+
+    fn weight(&mut self, role: Role, names: &[String], shape: &[usize]) -> Result<WeightId> {
+        let tensors = names.iter().map(|n| self.take(n, shape)).collect::<Result<_>>()?;
+        let name = names.iter().map(|n| format!("{}{n}", self.prefix)).collect::<Vec<_>>().join(" + ");
+        self.weights.push(Weight { name, role, tensors });
+        Ok(WeightId(self.weights.len() - 1))
+    }
+
+    fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let full = format!("{}{name}", self.prefix);
+        let old = OLD_NAMES.iter().find_map(|(new, old)| full.strip_suffix(new).map(|stem| format!("{stem}{old}")));
+        let Some(tensor) = self.tensors.take(&full).or_else(|| self.tensors.take(&old?)) else {
+            return fail(ErrorKind::InvalidTensor, format!("tensor {full:?} is missing from the checkpoint"));
+        };
+        if tensor.shape() != shape {
+            let told = format!("tensor {full:?} has shape {:?}; config.json makes it {shape:?}", tensor.shape());
+            return fail(ErrorKind::InvalidTensor, told);
+        }
+        if !tensor.dtype().is_float() {
+            let told = format!("tensor {full:?} has type {}; expected F32, F16 or BF16", tensor.dtype().name());
+            return fail(ErrorKind::InvalidTensor, told);
+        }
+        Ok(tensor)
+    }
+
+    /// Refuses tensors that nobody took, except those that `ignored` says are harmless.
+    pub(super) fn refuse_leftovers(&self, ignored: impl Fn(&str) -> bool) -> Result<()> {
+        let unknown: Vec<&str> = self.tensors.names().filter(|n| !ignored(n)).collect();
+        match unknown.as_slice() {
+            [] => Ok(()),
+            [first, rest @ ..] => {
+                let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+                let told = format!("tensor {first:?}{more}: the model that config.json describes has no such weight");
+                fail(ErrorKind::InvalidTensor, told)
+            }
+        }
+    }
+
+    /// The weights in the order of their ids.
+    pub(super) fn into_weights(self) -> Vec<Weight> {
+        self.weights
+    }
+}

@@ -1,0 +1,38 @@
+//! What does every family of encoders have?
+
+use crate::engine::Graph;
+use crate::engine::graph::{ValueId, WeightId};
+
+/// The sizes that callers and messages speak of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Rows of the token embedding.
+    pub vocabulary: usize,
+    /// Width of the hidden states.
+    pub hidden: usize,
+    /// Encoder layers.
+    pub layers: usize,
+    /// Attention heads of a layer.
+    pub heads: usize,
+    /// Width of the feed-forward layer.
+    pub intermediate: usize,
+    /// Longest input that the model has positions for, in tokens.
+    pub positions: usize,
+    /// Rows of the segment embedding.
+    pub segments: usize,
+}
+
+/// A family's encoder, described.
+#[derive(Clone, Debug)]
+pub struct Trunk {
+    /// The family's name.
+    pub family: &'static str,
+    /// Its sizes.
+    pub sizes: Sizes,
+    /// Computes the hidden states, and nothing else.
+    pub graph: Graph,
+    /// The hidden states: the embeddings' output, then each layer's; (tokens, hidden).
+    pub hidden_states: Vec<ValueId>,
+    /// The pooler's weight and bias, where the checkpoint has one.
+    pub pooler: Option<(WeightId, WeightId)>,
+}

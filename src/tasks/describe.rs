@@ -1,0 +1,61 @@
+//! What is this model, and what memory does it hold?
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What a model is and how it is used when a request asks for nothing else.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// The architecture: `bert`.
+    pub family: String,
+    /// Encoder layers.
+    pub layers: usize,
+    /// Width of the hidden states.
+    pub hidden: usize,
+    /// Attention heads of a layer.
+    pub heads: usize,
+    /// Width of the feed-forward layer.
+    pub intermediate: usize,
+    /// Rows of the token embedding.
+    pub vocabulary: usize,
+    /// Numbers in the weights.
+    pub parameters: usize,
+    /// Positions that the model has embeddings for.
+    pub positions: usize,
+    /// Longest input in tokens, special tokens included, when a request says nothing.
+    pub max_tokens: usize,
+    /// The side on which longer inputs are cut: `left` or `right`.
+    pub truncation: String,
+    /// How token vectors become one: mode names, concatenated in this order.
+    pub pooling: Vec<String>,
+    /// Whether vectors are scaled to length 1.
+    pub normalize: bool,
+    /// Values of a vector.
+    pub dimensions: usize,
+    /// Whether the model has BERT's pooler.
+    pub pooler: bool,
+    /// Prompts by name.
+    pub prompts: BTreeMap<String, String>,
+    /// The prompt used when a request names none.
+    pub default_prompt: Option<String>,
+    /// Arithmetic of the encoder: `f32`.
+    pub precision: String,
+    /// Instruction set of the kernels in use.
+    pub isa: String,
+    /// Threads of one call, the calling thread included.
+    pub threads: usize,
+}
+
+/// Memory that a model holds, in bytes, at the moment of asking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Memory {
+    /// Weights used where they lie in the mapped file, shared with other processes.
+    pub weights_mapped: usize,
+    /// Weights in this process's own memory: packed for the kernels, or loaded from memory.
+    pub weights_owned: usize,
+    /// Work areas of calls, running or kept for the next ones; [`Model::trim`](super::Model::trim) frees the latter.
+    pub workspaces: usize,
+    /// Calls running now.
+    pub calls: usize,
+}

@@ -1,0 +1,265 @@
+//! Texts -> vectors.
+//!
+//! Each text becomes one sequence of tokens, or several windows. Sequences are packed into batches of a few hundred tokens
+//! ([`super::forward`]), the encoder pools and projects them, and here windows are averaged, vectors cut (Matryoshka),
+//! normalised and written in the number type asked for. Batches follow the order of the texts, so that when a deadline stops
+//! the call the texts before it are complete.
+
+use std::ops::Range;
+
+use super::forward::{Packed, Run};
+use super::{Model, Output, Request};
+use crate::error::{ErrorKind, Result, fail};
+use crate::quant::vectors::{to_binary, to_f16, to_int8};
+
+/// Vectors of one number type, one after another.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Vectors {
+    /// `dimensions` values a vector.
+    F32(Vec<f32>),
+    /// `dimensions` raw IEEE binary16 values a vector.
+    F16(Vec<u16>),
+    /// `dimensions` values a vector; value times the vector's scale is the original, rounded.
+    Int8 {
+        /// The values.
+        values: Vec<i8>,
+        /// One scale a vector.
+        scales: Vec<f32>,
+    },
+    /// `ceil(dimensions / 8)` bytes a vector: bit = value > 0, first value in the highest bit.
+    Binary(Vec<u8>),
+}
+
+impl Vectors {
+    /// An empty list of that number type.
+    pub fn new(output: Output) -> Vectors {
+        match output {
+            Output::F32 => Vectors::F32(Vec::new()),
+            Output::F16 => Vectors::F16(Vec::new()),
+            Output::Int8 => Vectors::Int8 { values: Vec::new(), scales: Vec::new() },
+            Output::Binary => Vectors::Binary(Vec::new()),
+        }
+    }
+
+    /// Appends one vector, converted.
+    fn push(&mut self, vector: &[f32]) {
+        match self {
+            Vectors::F32(all) => all.extend_from_slice(vector),
+            Vectors::F16(all) => all.extend(to_f16(vector)),
+            Vectors::Int8 { values, scales } => {
+                let (q, scale) = to_int8(vector);
+                values.extend(q);
+                scales.push(scale);
+            }
+            Vectors::Binary(all) => all.extend(to_binary(vector)),
+        }
+    }
+
+    /// The f32 values, or `None` for another number type.
+    pub fn as_f32(&self) -> Option<&[f32]> {
+        match self {
+            Vectors::F32(all) => Some(all),
+            _ => None,
+        }
+    }
+}
+
+/// What became of one text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextReport {
+    /// Tokens that the encoder saw, special tokens included; for windows, those of all windows.
+    pub tokens: usize,
+    /// Tokens of the whole text, special tokens included.
+    pub total: usize,
+    /// Whether tokens were left out. Never with windows.
+    pub truncated: bool,
+    /// Number of windows, 1 where the text fits.
+    pub windows: usize,
+    /// Which vectors are this text's: one, or one a token. Empty for texts that were not finished.
+    pub rows: Range<usize>,
+}
+
+/// The answer of [`Model::encode`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Embeddings {
+    /// Values of one vector.
+    pub dimensions: usize,
+    /// The vectors of the finished texts, in order.
+    pub vectors: Vectors,
+    /// One report a text.
+    pub texts: Vec<TextReport>,
+    /// How many texts, counted from the first, have their vectors.
+    pub finished: usize,
+    /// `DeadlineExceeded` or `Cancelled` where the call stopped before the last text.
+    pub stopped: Option<ErrorKind>,
+}
+
+impl Model {
+    /// Encodes `texts`. The result of a text is the same, bit for bit, whatever the other texts, their order and the number
+    /// of threads. An empty list gives no vectors; an empty text gives the vector of the template's special tokens.
+    ///
+    /// A deadline or a cancellation is no error: the answer then holds the texts finished and says why it stopped.
+    ///
+    /// # Errors
+    /// `TooLong` under the truncation policy `error`; `InvalidArgument` for a request that the model cannot serve;
+    /// `NonFinite` when a vector is not finite.
+    pub fn encode<T: AsRef<str>>(&self, texts: &[T], request: &Request) -> Result<Embeddings> {
+        let run = Run::new(self, request)?;
+        let mut answer = Answer::new(&run, request, texts.len());
+        let mut packed = Packed::default();
+        for (index, text) in texts.iter().enumerate() {
+            if run.stopped().is_some() {
+                break;
+            }
+            run.add(&mut packed, text.as_ref()).map_err(|e| e.within(format!("text {index}")))?;
+            if run.is_full(&packed) && !answer.take(&run, &mut packed)? {
+                break;
+            }
+        }
+        if run.stopped().is_none() {
+            answer.take(&run, &mut packed)?;
+        }
+        Ok(answer.finish(&run, packed))
+    }
+}
+
+/// Collects the batches' results.
+struct Answer {
+    embeddings: Embeddings,
+    count: usize,
+    token_vectors: bool,
+    normalize: bool,
+}
+
+impl Answer {
+    fn new(run: &Run, request: &Request, count: usize) -> Answer {
+        let embeddings = Embeddings {
+            dimensions: run.dimensions(),
+            vectors: Vectors::new(request.output),
+            texts: Vec::with_capacity(count),
+            finished: 0,
+            stopped: None,
+        };
+        Answer { embeddings, count, token_vectors: request.token_vectors, normalize: run.normalize() }
+    }
+
+    /// Runs `packed` and appends its texts; `false` when the call was stopped.
+    fn take(&mut self, run: &Run, packed: &mut Packed) -> Result<bool> {
+        let batch = std::mem::take(packed);
+        let Some(mut output) = run.forward(&batch)? else {
+            *packed = batch;
+            return Ok(false);
+        };
+        let width = run.width();
+        // The next text's first row: rows are tokens or windows.
+        let mut first = 0;
+        for text in &batch.texts {
+            let start = self.rows();
+            if self.token_vectors {
+                for row in text.token_rows(first) {
+                    self.push(&mut output[row * width..(row + 1) * width])?;
+                }
+                first += text.rows();
+            } else {
+                let mean = average(&output, width, first, &text.window_tokens);
+                self.push(&mut mean.unwrap_or_else(|| output[first * width..(first + 1) * width].to_vec()))?;
+                first += text.window_tokens.len();
+            }
+            let rows = start..self.rows();
+            self.embeddings.texts.push(text.report(rows));
+            self.embeddings.finished += 1;
+        }
+        Ok(true)
+    }
+
+    /// Number of vectors so far.
+    fn rows(&self) -> usize {
+        self.embeddings.texts.last().map_or(0, |t| t.rows.end).max(self.pushed())
+    }
+
+    fn pushed(&self) -> usize {
+        let d = self.embeddings.dimensions;
+        match &self.embeddings.vectors {
+            Vectors::F32(all) => all.len() / d,
+            Vectors::F16(all) => all.len() / d,
+            Vectors::Int8 { scales, .. } => scales.len(),
+            Vectors::Binary(all) => all.len() / d.div_ceil(8),
+        }
+    }
+
+    fn push(&mut self, vector: &mut [f32]) -> Result<()> {
+        let vector = &mut vector[..self.embeddings.dimensions];
+        if !vector.iter().all(|v| v.is_finite()) {
+            return fail(
+                ErrorKind::NonFinite,
+                format!(
+                    "text {}: its vector is not finite; the model's weights are damaged or overflow f32, check them with `cloze inspect`",
+                    self.embeddings.texts.len()
+                ),
+            );
+        }
+        if self.normalize {
+            normalize(vector);
+        }
+        self.embeddings.vectors.push(vector);
+        Ok(())
+    }
+
+    /// Reports the texts that were not finished.
+    fn finish(mut self, run: &Run, rest: Packed) -> Embeddings {
+        let rows = self.rows();
+        let waiting = rest.texts.iter().map(|t| t.report(rows..rows));
+        self.embeddings.texts.extend(waiting);
+        let unread = TextReport { tokens: 0, total: 0, truncated: false, windows: 0, rows: rows..rows };
+        self.embeddings.texts.resize(self.count, unread);
+        if self.embeddings.finished < self.count {
+            self.embeddings.stopped = run.stopped();
+        }
+        self.embeddings
+    }
+}
+
+/// The mean of a text's window vectors, each weighted by its number of tokens; `None` for a single window.
+fn average(output: &[f32], width: usize, first: usize, window_tokens: &[usize]) -> Option<Vec<f32>> {
+    if window_tokens.len() == 1 {
+        return None;
+    }
+    let total: usize = window_tokens.iter().sum();
+    let mut mean = vec![0f32; width];
+    for (w, tokens) in window_tokens.iter().enumerate() {
+        let weight = *tokens as f32 / total as f32;
+        let row = &output[(first + w) * width..(first + w + 1) * width];
+        mean.iter_mut().zip(row).for_each(|(m, v)| *m += weight * v);
+    }
+    Some(mean)
+}
+
+/// Scales to length 1; a zero vector stays zero (length at least 1e-12, as `torch.nn.functional.normalize`).
+fn normalize(vector: &mut [f32]) {
+    let squares: f64 = vector.iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
+    let length = squares.sqrt().max(1e-12) as f32;
+    vector.iter_mut().for_each(|v| *v /= length);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_averaged_by_their_tokens() {
+        let output = [9.0, 9.0, 1.0, 0.0, 0.0, 1.0];
+        assert_eq!(average(&output, 2, 0, &[5]), None);
+        assert_eq!(average(&output, 2, 1, &[3, 1]), Some(vec![0.75, 0.25]));
+    }
+
+    #[test]
+    fn normalising_keeps_zero_at_zero() {
+        let mut v = [3.0, 4.0];
+        normalize(&mut v);
+        assert_eq!(v, [0.6, 0.8]);
+        let mut zero = [0.0, 0.0];
+        normalize(&mut zero);
+        assert_eq!(zero, [0.0, 0.0]);
+    }
+}

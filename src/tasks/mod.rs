@@ -1,0 +1,24 @@
+//! Text in, answer out.
+//!
+//! A [`Model`] is a tokenizer, an encoder and what the model's files say about their use. Each task is one file: it takes
+//! texts and a [`Request`], cuts them into packed batches, runs the encoder's graph and shapes the answer. The faces (`capi`,
+//! `cli`, Rust callers) add nothing but their own dress.
+
+mod describe;
+mod encode;
+mod forward;
+mod open;
+mod options;
+mod request;
+mod settings;
+mod tokenize;
+
+pub use crate::model::pooling::{LayerChoice, Pooling};
+pub use crate::tokenizer::{OffsetUnit, Truncation};
+pub use describe::{Description, Memory};
+pub use encode::{Embeddings, TextReport, Vectors};
+pub use open::Model;
+pub use options::{Options, Precision};
+pub use request::{Cancel, Output, Prompt, Request};
+pub use settings::Setting;
+pub use tokenize::Tokens;

@@ -1,0 +1,173 @@
+//! A model's files -> a [`Model`] that answers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::options::Precision;
+use super::{Description, Memory, Options, Prompt, Request};
+use crate::engine::{Batch, threads};
+use crate::error::{ErrorKind, Result, fail};
+use crate::formats::{Folder, Source, huggingface};
+use crate::model::{Encoder, Output, pooling::LayerChoice};
+use crate::tokenizer::{Files, Tokenizer, Truncation};
+
+/// An opened model: immutable, used from any number of threads at once. A clone is another handle to the same model.
+#[derive(Clone)]
+pub struct Model {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    tokenizer: Tokenizer,
+    encoder: Encoder,
+    description: Description,
+}
+
+impl std::fmt::Debug for Model {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Model").field(&self.inner.description).finish()
+    }
+}
+
+impl Model {
+    /// Opens the model in the folder `path`. Weights are mapped: the files must not be changed or cut while the model lives.
+    ///
+    /// # Errors
+    /// `Io` for files that are missing or unreadable; `InvalidFile`, `InvalidTensor`, `Unsupported` or `NonFinite` for what is
+    /// wrong with them, by name; `InvalidArgument` for options that this machine cannot serve.
+    pub fn load(path: impl AsRef<Path>, options: &Options) -> Result<Model> {
+        Self::open(&Source::folder(path.as_ref())?, options)
+    }
+
+    /// Opens a model whose files are in memory: relative names (`config.json`, `1_Pooling/config.json`) and their contents.
+    ///
+    /// # Errors
+    /// As [`Model::load`].
+    pub fn load_files(files: Vec<(String, Vec<u8>)>, options: &Options) -> Result<Model> {
+        Self::open(&Source::memory(files)?, options)
+    }
+
+    fn open(source: &Source, options: &Options) -> Result<Model> {
+        let Folder { config, weights, tokenizer: files, mut sentence } = huggingface::open(source)?;
+        let tokenizer = Tokenizer::open(&Files {
+            json: files.json.as_deref(),
+            vocab: files.vocab.as_deref(),
+            config: files.config.as_ref(),
+            special_tokens: files.special_tokens.as_ref(),
+            lower_case: sentence.do_lower_case,
+        })
+        .map_err(|e| e.within(source.describe()))?;
+        let encoder = Encoder::new(&config, weights, &mut sentence, options.isa.as_deref()).map_err(|e| e.within(source.describe()))?;
+        let rows = encoder.sizes().vocabulary;
+        if tokenizer.vocabulary() > rows {
+            let told = format!(
+                "{}: the tokenizer has ids up to {}, the token embedding has {rows} rows; the tokenizer belongs to another model",
+                source.describe(),
+                tokenizer.vocabulary() - 1
+            );
+            return fail(ErrorKind::InvalidFile, told);
+        }
+        let limits = [sentence.max_seq_length, tokenizer.model_max_length(), Some(encoder.sizes().positions)];
+        let sizes = encoder.sizes().clone();
+        let modes = encoder.pooling().modes.clone();
+        let graph = encoder.graph(&Output::Pooled(LayerChoice::Last, modes.clone()))?;
+        let description = Description {
+            family: encoder.family().to_owned(),
+            layers: sizes.layers,
+            hidden: sizes.hidden,
+            heads: sizes.heads,
+            intermediate: sizes.intermediate,
+            vocabulary: sizes.vocabulary,
+            parameters: encoder.parameters(),
+            positions: sizes.positions,
+            max_tokens: limits.into_iter().flatten().min().unwrap_or(sizes.positions),
+            truncation: if tokenizer.truncation_side() == Truncation::Left { "left" } else { "right" }.to_owned(),
+            pooling: modes.iter().map(|m| m.name().to_owned()).collect(),
+            normalize: sentence.normalize,
+            dimensions: graph.nodes().last().map_or(0, |n| n.width),
+            pooler: encoder.has_pooler(),
+            prompts: sentence.prompts,
+            default_prompt: sentence.default_prompt,
+            precision: precision(options.precision).to_owned(),
+            isa: encoder.engine().isa().to_owned(),
+            threads: options.threads.unwrap_or_else(threads::default_threads),
+        };
+        Ok(Model { inner: Arc::new(Inner { tokenizer, encoder, description }) })
+    }
+
+    /// What the model is, and how it is used when a request asks for nothing else.
+    pub fn describe(&self) -> &Description {
+        &self.inner.description
+    }
+
+    /// Memory that the model holds now.
+    pub fn memory(&self) -> Memory {
+        let usage = self.encoder().engine().usage();
+        Memory { weights_mapped: usage.weights_mapped, weights_owned: usage.weights_owned, workspaces: usage.areas, calls: usage.runs }
+    }
+
+    /// Frees the work areas that are kept for the next calls.
+    pub fn trim(&self) {
+        self.encoder().engine().trim();
+    }
+
+    /// The most bytes that encoding `texts` texts of `tokens` tokens each needs at once, beside the weights and the vectors
+    /// returned, on the model's number of threads.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for more tokens than the model has positions.
+    pub fn peak_bytes(&self, tokens: usize, texts: usize) -> Result<usize> {
+        let positions = self.encoder().sizes().positions;
+        if tokens == 0 || tokens > positions {
+            return fail(ErrorKind::InvalidArgument, format!("{tokens} tokens: a text has from 1 to {positions} here"));
+        }
+        let mut batch = Batch::default();
+        for _ in 0..texts.min(super::forward::BATCH_TOKENS.div_ceil(tokens)) {
+            batch.push(&vec![0; tokens], &vec![0; tokens], 0);
+        }
+        let graph = self.encoder().graph(&self.output(&Request::default()))?;
+        self.encoder().engine().run_bytes(&graph, &batch, self.threads())
+    }
+
+    pub(super) fn tokenizer(&self) -> &Tokenizer {
+        &self.inner.tokenizer
+    }
+
+    pub(super) fn encoder(&self) -> &Encoder {
+        &self.inner.encoder
+    }
+
+    pub(super) fn threads(&self) -> usize {
+        self.inner.description.threads
+    }
+
+    pub(super) fn normalizes(&self) -> bool {
+        self.inner.description.normalize
+    }
+
+    /// The prompt that `request` asks for.
+    pub(super) fn prompt<'a>(&'a self, request: &'a Request) -> Result<Option<&'a str>> {
+        let description = self.describe();
+        let name = match &request.prompt {
+            Prompt::Text(text) => return Ok(Some(text)),
+            Prompt::Named(name) if name.is_empty() => return Ok(None),
+            Prompt::Named(name) => Some(name),
+            Prompt::Model => description.default_prompt.as_ref(),
+        };
+        let Some(name) = name else { return Ok(None) };
+        match description.prompts.get(name) {
+            Some(prompt) => Ok(Some(prompt)),
+            None => {
+                let known: Vec<_> = description.prompts.keys().map(String::as_str).collect();
+                let known = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+                fail(ErrorKind::InvalidArgument, format!("prompt_name {name:?}: the model has no such prompt; {known}"))
+            }
+        }
+    }
+}
+
+fn precision(precision: Precision) -> &'static str {
+    match precision {
+        Precision::Auto | Precision::F32 => "f32",
+    }
+}

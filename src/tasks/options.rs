@@ -1,0 +1,92 @@
+//! How is a model opened?
+
+use super::settings::{self, Setting, choice, number};
+use crate::error::Result;
+
+/// Which arithmetic the encoder uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Precision {
+    /// What the file is stored in: f32 for every format of this version.
+    #[default]
+    Auto,
+    /// 32-bit floating point.
+    F32,
+}
+
+const PRECISIONS: &[(&str, Precision)] = &[("auto", Precision::Auto), ("f32", Precision::F32)];
+
+/// How a model is opened: set once, before [`Model::load`](super::Model::load).
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Threads of one call, the calling thread included; `None` = as many as the affinity mask and the cgroup quota allow.
+    pub threads: Option<usize>,
+    /// Which arithmetic the encoder uses.
+    pub precision: Precision,
+    /// The instruction set to use (`avx512`, `avx2`, `portable`, `reference`), `None` = `CLOZE_ISA` or the best one.
+    pub isa: Option<String>,
+}
+
+impl Options {
+    /// Every option that [`Options::set`] knows.
+    pub const SETTINGS: &'static [Setting<Options>] = &[
+        Setting {
+            name: "threads",
+            values: "a number from 1 to 1024, or auto",
+            help: "Threads of one call, the calling thread included; auto honours the affinity mask and the cgroup quota",
+            apply: |o, v| Ok(o.threads = threads(v)?),
+        },
+        Setting {
+            name: "precision",
+            values: "auto or f32",
+            help: "Arithmetic of the encoder; auto is the file's own",
+            apply: |o, v| Ok(o.precision = choice(v, PRECISIONS)?),
+        },
+        Setting {
+            name: "isa",
+            values: "auto, or an instruction set of this machine: avx512, avx2, portable, reference",
+            help: "Instruction set of the kernels; auto takes the best one, or the one that CLOZE_ISA names",
+            apply: |o, v| Ok(o.isa = (v != "auto").then(|| v.to_owned())),
+        },
+    ];
+
+    /// Sets an option by name, as the command line and the C ABI do.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown name or value; the message lists what is known.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        settings::set(Self::SETTINGS, self, name, value)
+    }
+}
+
+/// Reads a thread count: `auto` or 1 to 1024.
+pub(super) fn threads(value: &str) -> Result<Option<usize>> {
+    if value == "auto" {
+        return Ok(None);
+    }
+    let n = number(value, 1)?;
+    match n {
+        1..=1024 => Ok(Some(n)),
+        _ => crate::error::fail(crate::error::ErrorKind::InvalidArgument, "more than 1024"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn options_are_set_by_name_and_bad_values_are_named() {
+        let mut o = Options::default();
+        o.set("threads", "3").unwrap();
+        o.set("isa", "avx2").unwrap();
+        assert_eq!((o.threads, o.isa.as_deref()), (Some(3), Some("avx2")));
+        for (name, value) in [("threads", "0"), ("threads", "x"), ("threads", "99999"), ("precision", "f8"), ("colour", "red")] {
+            let e = o.set(name, value).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::InvalidArgument, "{name}={value}");
+            assert!(e.message().contains(name), "{e}");
+        }
+        assert_eq!(o.threads, Some(3), "a refused value must not change the option");
+    }
+}

@@ -1,0 +1,91 @@
+//! How does a text, or a pair of texts, become windows of token ids?
+//!
+//! Each text's own tokens are found once, cut into windows by `windows`, and dressed with special tokens by `template`. All of
+//! it is linear in the text's length, and in the windows' where they overlap.
+
+use super::content::{Content, tokenize};
+use super::windows::{Limit, windows};
+use super::{Tokenizer, Truncation};
+use crate::error::Result;
+
+/// One input as the encoder takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Encoded {
+    /// One window, or several under [`Truncation::Window`].
+    pub windows: Vec<Sequence>,
+    /// Tokens of the whole input, special tokens included, whatever was cut off.
+    pub total: usize,
+    /// Whether tokens were cut off.
+    pub truncated: bool,
+}
+
+/// The tokens of one window. All lists have one entry a token.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sequence {
+    /// Ids in the vocabulary.
+    pub ids: Vec<u32>,
+    /// Segments: which of the two texts a token counts with.
+    pub type_ids: Vec<u32>,
+    /// Start and end in the token's own text, in bytes, on character boundaries; (0, 0) for special tokens.
+    pub offsets: Vec<(usize, usize)>,
+    /// Whether the template added the token. Text such as "[MASK]" is not special in this sense, although it has that id.
+    pub special: Vec<bool>,
+    /// The text that the token comes from: 0 the text, 1 the pair's second, none for special tokens.
+    pub texts: Vec<Option<u8>>,
+    /// Tokens of the text (for windows over a pair: of the second text) that come before this window's.
+    pub tokens_start: usize,
+}
+
+impl Sequence {
+    pub(super) fn with_capacity(tokens: usize, tokens_start: usize) -> Self {
+        Sequence {
+            ids: Vec::with_capacity(tokens),
+            type_ids: Vec::with_capacity(tokens),
+            offsets: Vec::with_capacity(tokens),
+            special: Vec::with_capacity(tokens),
+            texts: Vec::with_capacity(tokens),
+            tokens_start,
+        }
+    }
+
+    pub(super) fn push_special(&mut self, id: u32, type_id: u32) {
+        self.ids.push(id);
+        self.type_ids.push(type_id);
+        self.offsets.push((0, 0));
+        self.special.push(true);
+        self.texts.push(None);
+    }
+
+    pub(super) fn push_text(&mut self, which: u8, type_id: u32, ids: &[u32], offsets: &[(usize, usize)]) {
+        let length = self.ids.len() + ids.len();
+        self.ids.extend_from_slice(ids);
+        self.offsets.extend_from_slice(offsets);
+        self.type_ids.resize(length, type_id);
+        self.special.resize(length, false);
+        self.texts.resize(length, Some(which));
+    }
+}
+
+impl Tokenizer {
+    /// Cuts a text, or a pair of texts, into tokens and applies the limit.
+    ///
+    /// # Errors
+    /// `TooLong` where the input exceeds the limit and the policy is [`Truncation::Error`], or the first text of a pair leaves no
+    /// room for windows over the second; `InvalidArgument` for a limit below the number of special tokens or an overlap that
+    /// leaves windows no step; `Unsupported` for a pair where the model's template has no place for one; `InvalidFile` where the
+    /// tokenizer's file turns out to be malformed.
+    pub fn encode(&self, text: &str, pair: Option<&str>, limit: &Limit) -> Result<Encoded> {
+        let template = if pair.is_some() { self.pair.as_ref().map_err(Clone::clone)? } else { &self.single };
+        let second = pair.map_or_else(|| Ok(Content::default()), |pair| tokenize(&self.inner, pair))?;
+        let texts = [tokenize(&self.inner, text)?, second];
+        let counts = (texts[0].ids.len(), pair.map(|_| texts[1].ids.len()));
+        let total = counts.0 + counts.1.unwrap_or(0) + template.added();
+        let windows = windows(counts.0, counts.1, template.added(), limit)?;
+        let sliding = usize::from(pair.is_some() && limit.truncation == Truncation::Window);
+        Ok(Encoded {
+            windows: windows.iter().map(|w| template.apply(&texts, w, w[sliding].start)).collect(),
+            total,
+            truncated: limit.truncation != Truncation::Window && total > limit.max_tokens,
+        })
+    }
+}

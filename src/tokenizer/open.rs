@@ -1,0 +1,173 @@
+//! Which tokenizer do a model's files describe?
+//!
+//! `tokenizer.json` is complete and comes first; `vocab.txt` needs BERT's rules beside it. `tokenizer_config.json` changes both,
+//! in the way in which the reference lets it.
+
+use serde_json::Value;
+use tokenizers::normalizers::{BertNormalizer, Lowercase, NormalizerWrapper, Sequence};
+use tokenizers::{Model, ModelWrapper, PostProcessorWrapper, TruncationDirection};
+
+use super::content::guarded;
+use super::special::SpecialTokens;
+use super::template::Template;
+use super::{Tokenizer, Truncation, vocabulary};
+use crate::error::{Error, ErrorKind, Result, fail};
+
+/// What a model's files say about its tokenizer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Files<'a> {
+    /// tokenizer.json.
+    pub json: Option<&'a [u8]>,
+    /// vocab.txt.
+    pub vocab: Option<&'a [u8]>,
+    /// tokenizer_config.json.
+    pub config: Option<&'a Value>,
+    /// special_tokens_map.json.
+    pub special_tokens: Option<&'a Value>,
+    /// Whether sentence_bert_config.json asks to lower-case texts before all else.
+    pub lower_case: bool,
+}
+
+/// Lengths from here on mean "no limit": the reference writes 10^30.
+const NO_LIMIT: u64 = 1_000_000_000;
+
+/// Classes of the reference that take tokenizer.json as it is; all others apply their own options to BERT's normaliser.
+const GENERIC_CLASSES: &[&str] = &["PreTrainedTokenizer", "TokenizersBackend"];
+
+impl Tokenizer {
+    /// Opens the tokenizer that the files describe.
+    ///
+    /// # Errors
+    /// `InvalidFile` where a file is malformed or there is none, `Unsupported` where it describes something that cannot work
+    /// here; the message names the file.
+    pub fn open(files: &Files<'_>) -> Result<Tokenizer> {
+        let special = SpecialTokens::read(files.config, files.special_tokens)?;
+        let mut inner = match (files.json, files.vocab) {
+            (Some(json), _) => from_json(json, files.config, &special)?,
+            (None, Some(vocab)) => vocabulary::build(vocab, configured(None, files.config)?, &special)?,
+            (None, None) => {
+                return fail(ErrorKind::InvalidFile, "the model has neither tokenizer.json nor vocab.txt; one of them must be there");
+            }
+        };
+        let file = if files.json.is_some() { "tokenizer.json" } else { "vocab.txt" };
+        let truncation_side = side(files.config, &inner)?;
+        finish(&mut inner, files).map_err(|e| e.within(file))?;
+        let single = Template::learn(&inner, false).map_err(|e| e.within(file))?;
+        let pair = Template::learn(&inner, true).map_err(|e| e.within(file));
+        forget_template(&mut inner);
+        let in_templates = single.highest().max(pair.as_ref().ok().and_then(Template::highest));
+        let highest = highest_id(&inner).max(in_templates);
+        let Some(highest) = highest else { return fail(ErrorKind::InvalidFile, format!("{file}: the vocabulary is empty")) };
+        let model_max_length = max_length(files.config);
+        Ok(Tokenizer { inner, single, pair, vocabulary: highest as usize + 1, model_max_length, truncation_side })
+    }
+}
+
+fn from_json(json: &[u8], config: Option<&Value>, special: &SpecialTokens) -> Result<tokenizers::Tokenizer> {
+    let mut inner = guarded("tokenizer.json", || tokenizers::Tokenizer::from_bytes(json))?;
+    if let ModelWrapper::WordPiece(model) = inner.get_model()
+        && model.token_to_id(&model.unk_token).is_none()
+    {
+        let told = format!("tokenizer.json: the vocabulary has no {:?}, its token for unknown words", model.unk_token);
+        return fail(ErrorKind::InvalidFile, told);
+    }
+    if let Some(NormalizerWrapper::BertNormalizer(stored)) = inner.get_normalizer() {
+        let (stored, changed) = (*stored, configured(Some(*stored), config)?);
+        let options = |n: BertNormalizer| (n.lowercase, n.strip_accents, n.handle_chinese_chars);
+        if options(stored) != options(changed) {
+            guarded("tokenizer.json", || inner.with_normalizer(Some(changed)).map(|_| ()))?;
+        }
+    }
+    special.register(&mut inner, false)?;
+    Ok(inner)
+}
+
+/// BERT's normaliser as tokenizer_config.json wants it. A stored one is changed as the reference does: by every option that the
+/// file states, and where it names a class of tokenizer with options, by that class's defaults too.
+fn configured(stored: Option<BertNormalizer>, config: Option<&Value>) -> Result<BertNormalizer> {
+    let class = config.and_then(|c| c.get("tokenizer_class")).and_then(Value::as_str).map(|class| class.trim_end_matches("Fast"));
+    let generic = class.is_some_and(|class| GENERIC_CLASSES.contains(&class));
+    let mut normalizer = match stored {
+        Some(stored) if generic => return Ok(stored),
+        Some(stored) if class.is_none() => stored,
+        _ => BertNormalizer::new(true, true, None, true),
+    };
+    if let Some(lowercase) = flag(config, "do_lower_case")?.flatten() {
+        normalizer.lowercase = lowercase;
+    }
+    if let Some(strip_accents) = flag(config, "strip_accents")? {
+        normalizer.strip_accents = strip_accents;
+    }
+    if let Some(split) = flag(config, "tokenize_chinese_chars")?.flatten() {
+        normalizer.handle_chinese_chars = split;
+    }
+    Ok(normalizer)
+}
+
+/// An option that is absent, null, true or false.
+fn flag(config: Option<&Value>, name: &str) -> Result<Option<Option<bool>>> {
+    match config.and_then(|c| c.get(name)) {
+        None => Ok(None),
+        Some(Value::Null) => Ok(Some(None)),
+        Some(Value::Bool(value)) => Ok(Some(Some(*value))),
+        Some(other) => fail(ErrorKind::InvalidFile, format!("tokenizer_config.json: {name} must be true, false or null, not {other}")),
+    }
+}
+
+/// The side to cut: tokenizer_config.json's, else the one stored in tokenizer.json, else the right.
+fn side(config: Option<&Value>, inner: &tokenizers::Tokenizer) -> Result<Truncation> {
+    match config.and_then(|c| c.get("truncation_side")).filter(|v| !v.is_null()) {
+        None => Ok(match inner.get_truncation().map(|t| t.direction) {
+            Some(TruncationDirection::Left) => Truncation::Left,
+            _ => Truncation::Right,
+        }),
+        Some(Value::String(side)) if side == "left" => Ok(Truncation::Left),
+        Some(Value::String(side)) if side == "right" => Ok(Truncation::Right),
+        Some(other) => {
+            fail(ErrorKind::InvalidFile, format!("tokenizer_config.json: truncation_side must be \"left\" or \"right\", not {other}"))
+        }
+    }
+}
+
+fn max_length(config: Option<&Value>) -> Option<usize> {
+    let stated = config.and_then(|c| c.get("model_max_length").or_else(|| c.get("max_len")))?.as_u64()?;
+    usize::try_from(stated).ok().filter(|&n| n > 0 && stated < NO_LIMIT)
+}
+
+/// Takes away what would cut or pad behind our back, and adds the outer lower-casing.
+fn finish(inner: &mut tokenizers::Tokenizer, files: &Files<'_>) -> Result<()> {
+    let malformed = |e: tokenizers::Error| Error::new(ErrorKind::InvalidFile, e.to_string());
+    inner.with_truncation(None).map_err(malformed)?;
+    inner.with_padding(None);
+    if flag(files.config, "split_special_tokens")?.flatten() == Some(true) {
+        inner.set_encode_special_tokens(true);
+    }
+    if files.lower_case {
+        let all: Vec<NormalizerWrapper> = match inner.get_normalizer().cloned() {
+            None => vec![Lowercase.into()],
+            Some(NormalizerWrapper::Sequence(inside)) => [Lowercase.into()].into_iter().chain(inside).collect(),
+            Some(one) => vec![Lowercase.into(), one],
+        };
+        guarded("lower-casing", || inner.with_normalizer(Some(Sequence::new(all))).map(|_| ()))?;
+    }
+    Ok(())
+}
+
+/// Drops a post-processor that only adds special tokens: the learned templates do that. Those of byte-level vocabularies also
+/// trim places, and stay.
+fn forget_template(inner: &mut tokenizers::Tokenizer) {
+    if matches!(inner.get_post_processor(), Some(PostProcessorWrapper::Bert(_) | PostProcessorWrapper::Template(_))) {
+        inner.with_post_processor(None::<PostProcessorWrapper>);
+    }
+}
+
+/// The highest id of the vocabulary and of the tokens added to it.
+fn highest_id(inner: &tokenizers::Tokenizer) -> Option<u32> {
+    let model = inner.get_model();
+    let size = u32::try_from(model.get_vocab_size()).unwrap_or(u32::MAX);
+    // As many ids as tokens, and none missing below that number: then there are none above. Copying the vocabulary to look
+    // takes ten times as long.
+    let dense = (0..size).all(|id| model.id_to_token(id).is_some());
+    let in_model = if dense { size.checked_sub(1) } else { model.get_vocab().into_values().max() };
+    in_model.max(inner.get_added_vocabulary().get_vocab().values().copied().max())
+}
