@@ -67,10 +67,10 @@ pub unsafe extern "C" fn cloze_memory_trim(model: *const cloze_model, error: *mu
     }
 }
 
-/// The most bytes that the work area of one call takes for `tokens` tokens, special tokens included, in `texts` texts: what to
-/// plan for, times the calls that run at once, beside the weights.
+/// The most bytes that one call needs at once to encode `texts` texts of `tokens` tokens each (special tokens included), beside
+/// the weights and the vectors: what to plan for, times the calls that run at once.
 ///
-/// Errors: CLOZE_NULL_ARGUMENT.
+/// Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_ARGUMENT for more tokens than the model has positions, or none.
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]

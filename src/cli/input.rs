@@ -18,7 +18,7 @@ const BUFFER: usize = 64 << 10;
 
 /// One text with its companions.
 #[derive(Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object")]
 pub(super) struct Input {
     /// Its number, counted from 0 over the whole input.
     #[serde(skip)]

@@ -24,6 +24,11 @@ fn cosine(a: &[f32], b: &[f32]) -> f32 {
     if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) as f32 } else { 0.0 }
 }
 
+/// A whole number takes less room in a table, and has no -0.
+fn percent(cosine: f32) -> i32 {
+    (cosine * 100.0).round() as i32
+}
+
 /// The vector of each finished text of an answer.
 fn finished(inputs: Vec<Input>, answer: &Embeddings) -> impl Iterator<Item = (Input, &[f32])> {
     let all = answer.vectors.as_f32().unwrap_or_default();
@@ -50,7 +55,7 @@ impl Table {
         out.line(format!("     {numbers}   cosine x 100"))?;
         let rows: Vec<Vec<f32>> = self.texts.iter().map(|(_, vector)| self.row(vector)).collect();
         for (n, ((input, _), row)) in self.texts.iter().zip(&rows).enumerate() {
-            let cells: String = row.iter().map(|c| format!("{:>4.0}", c * 100.0 + 0.0)).collect();
+            let cells: String = row.iter().map(|c| format!("{:>4}", percent(*c))).collect();
             out.line(format!("{:>4} {cells}   {}", n + 1, excerpt(&input.text, 60)))?;
         }
         self.most_alike(&rows, out)
@@ -66,7 +71,7 @@ impl Table {
         out.line("\nMost alike:")?;
         for (score, a, b) in pairs.into_iter().take(3) {
             let text = |i: usize| excerpt(&self.texts[i].0.text, 50);
-            out.line(format!("{:>4.0}  {}  ~  {}", score * 100.0, text(a), text(b)))?;
+            out.line(format!("{:>4}  {}  ~  {}", percent(score), text(a), text(b)))?;
         }
         Ok(())
     }

@@ -104,7 +104,7 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn keep_from(v: __m256, x: __m256, limit: __m256) -> __m256 {
-            _mm256_and_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(x, limit), v)
+            _mm256_and_ps(_mm256_cmp_ps::<_CMP_NLT_UQ>(x, limit), v)
         }
         #[inline(always)]
         unsafe fn sum(v: __m256) -> f32 {

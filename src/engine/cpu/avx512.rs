@@ -99,7 +99,7 @@ mod x86 {
         }
         #[inline(always)]
         unsafe fn keep_from(v: __m512, x: __m512, limit: __m512) -> __m512 {
-            _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_GE_OQ>(x, limit), v)
+            _mm512_maskz_mov_ps(_mm512_cmp_ps_mask::<_CMP_NLT_UQ>(x, limit), v)
         }
         #[inline(always)]
         unsafe fn sum(v: __m512) -> f32 {

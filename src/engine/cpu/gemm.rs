@@ -78,14 +78,6 @@ pub(super) fn row_stride(width: usize) -> usize {
     width.next_multiple_of(PANEL) + 16
 }
 
-/// Packs B, given as its transpose `rows[n][depth]` (the layout of a linear layer's weight), into panels in `packed`
-/// (`n` rounded up to whole panels, times `depth`; the missing columns are zero).
-pub(super) fn pack_panel(panel: &mut [f32], depth: usize, column: usize, row: &[f32]) {
-    for (k, x) in row.iter().enumerate().take(depth) {
-        panel[k * PANEL + column] = *x;
-    }
-}
-
 /// Rows of tile `i` of `tiles` even tiles over `rows` rows: (first, count).
 pub(super) fn split(rows: usize, tiles: usize, i: usize) -> (usize, usize) {
     let first = rows * i / tiles;

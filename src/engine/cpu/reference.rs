@@ -34,7 +34,8 @@ pub(super) fn activation(activation: Activation, x: f64) -> f64 {
         Activation::Identity => x,
         Activation::Gelu => 0.5 * x * erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
         Activation::GeluTanh => 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x * x * x)).tanh()),
-        Activation::Relu => x.max(0.0),
+        Activation::Relu if x < 0.0 => 0.0,
+        Activation::Relu => x,
         Activation::Tanh => x.tanh(),
     }
 }
@@ -43,7 +44,9 @@ pub(super) fn activation(activation: Activation, x: f64) -> f64 {
 /// Handbook of Mathematical Functions, 7.1.5 and 7.1.14).
 pub(super) fn erfc(x: f64) -> f64 {
     let z = x.abs();
-    let value = if z < 2.5 {
+    let value = if z.is_nan() {
+        z
+    } else if z < 2.5 {
         let (mut term, mut sum) = (z, z);
         for n in 1..80 {
             term *= -z * z / f64::from(n);

@@ -24,13 +24,15 @@ pub(super) trait Simd: Copy {
     unsafe fn div(a: Self::V, b: Self::V) -> Self::V;
     /// `a * b + c`, rounded once where the instruction set can.
     unsafe fn fma(a: Self::V, b: Self::V, c: Self::V) -> Self::V;
+    /// The larger; `b` where either is NaN.
     unsafe fn max(a: Self::V, b: Self::V) -> Self::V;
+    /// The smaller; `b` where either is NaN.
     unsafe fn min(a: Self::V, b: Self::V) -> Self::V;
     /// To the nearest whole number.
     unsafe fn round(a: Self::V) -> Self::V;
     /// `a * 2^n` for whole `n` from -126 to 127.
     unsafe fn scale(a: Self::V, n: Self::V) -> Self::V;
-    /// `v` where `x >= limit`, 0 elsewhere (and where `x` is NaN).
+    /// 0 where `x < limit`, `v` elsewhere (and where `x` is NaN).
     unsafe fn keep_from(v: Self::V, x: Self::V, limit: Self::V) -> Self::V;
     /// The sum of the lanes, in an order that never changes.
     unsafe fn sum(v: Self::V) -> f32;
@@ -119,7 +121,7 @@ impl Simd for Portable {
     }
     #[inline(always)]
     unsafe fn keep_from(v: Self::V, x: Self::V, limit: Self::V) -> Self::V {
-        each(|i| if x[i] >= limit[i] { v[i] } else { 0.0 })
+        each(|i| if x[i] < limit[i] { 0.0 } else { v[i] })
     }
     #[inline(always)]
     unsafe fn sum(v: Self::V) -> f32 {

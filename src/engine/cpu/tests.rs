@@ -1,0 +1,316 @@
+//! Every table of kernels that this machine can run, against the reference, on sizes around the register and panel widths
+//! and on full-range values; and whole runs, bit for bit, over batches, orders and threads.
+
+use std::sync::Arc;
+
+use super::buffer::Buffer;
+use super::gemm::{PANEL, Start, Tile};
+use super::kernels::{self, Kernels, NormRow};
+use super::reference;
+use super::run::Engine;
+use crate::engine::graph::{Activation, Index, Lookup, Norm, Reduce, WeightId};
+use crate::engine::{Batch, Control, Graph, Role, Weight};
+use crate::error::ErrorKind;
+use crate::quant::{Bytes, Dtype, Tensor};
+
+/// A small generator with a fixed seed: numbers in [-1, 1).
+struct Numbers(u64);
+
+impl Numbers {
+    fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    }
+
+    fn take(&mut self, n: usize) -> Vec<f32> {
+        (0..n).map(|_| self.next()).collect()
+    }
+}
+
+fn fast_tables() -> impl Iterator<Item = &'static Kernels> {
+    kernels::all().filter(|k| k.name != reference::KERNELS.name)
+}
+
+#[test]
+fn this_machine_has_the_portable_table_and_the_reference() {
+    let names: Vec<_> = kernels::all().map(|k| k.name).collect();
+    println!("instruction sets tested: {names:?}");
+    assert!(names.ends_with(&["portable", "reference"]));
+    assert_eq!(kernels::choose(Some("abacus")).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn every_tile_agrees_with_the_reference() {
+    let mut numbers = Numbers(1);
+    for table in fast_tables() {
+        for rows in 1..=table.tile_rows {
+            for depth in [0, 1, 2, 3, 7, 24, 97] {
+                for biased in [false, true] {
+                    let (a, b, bias) = (numbers.take(rows * (depth + 5)), numbers.take(depth * PANEL), numbers.take(PANEL));
+                    let run = |k: &Kernels| {
+                        let mut c = vec![7.0; rows * (PANEL + 3)];
+                        for first in (0..rows).step_by(k.tile_rows) {
+                            let tile = Tile {
+                                a: a[first * (depth + 5)..].as_ptr(),
+                                a_stride: depth + 5,
+                                b: b.as_ptr(),
+                                depth,
+                                c: c[first * (PANEL + 3)..].as_mut_ptr(),
+                                c_stride: PANEL + 3,
+                                rows: k.tile_rows.min(rows - first),
+                                start: if biased { Start::Bias(bias.as_ptr()) } else { Start::Zero },
+                            };
+                            // SAFETY: the buffers have these sizes; `all` yields tables that run here.
+                            unsafe { (k.tile)(&tile) }
+                        }
+                        c
+                    };
+                    let (fast, slow) = (run(table), run(&reference::KERNELS));
+                    for (i, (x, y)) in fast.iter().zip(&slow).enumerate() {
+                        let told = format!("{} rows {rows} depth {depth} at {i}: {x} and {y}", table.name);
+                        assert!((x - y).abs() <= 1e-6 * (depth as f32 + 1.0), "{told}");
+                    }
+                    assert!(fast.chunks(PANEL + 3).all(|row| row[PANEL..] == [7.0; 3]), "{}: wrote beside the tile", table.name);
+                }
+            }
+        }
+    }
+}
+
+/// Points at which activations are checked: dense around zero, wide, and the edges of every formula.
+fn points() -> Vec<f32> {
+    let dense = (-600_000..600_000).map(|i| i as f32 * 2e-5);
+    let wide = (0..2000).flat_map(|i| [f32::powf(1.05, i as f32 - 1000.0), -f32::powf(1.05, i as f32 - 1000.0)]);
+    let edges = [0.0, -0.0, 5.54, -5.54, -5.540_001, 9.01, -9.01, 1e4, -1e4, f32::MAX / 4.0, f32::MIN / 4.0];
+    let mut all: Vec<f32> = dense.chain(wide.filter(|x| x.abs() < 1e30)).chain(edges).collect();
+    all.resize(all.len().next_multiple_of(PANEL), 0.5);
+    all
+}
+
+#[test]
+fn every_activation_is_within_its_stated_error() {
+    let points = points();
+    for table in fast_tables() {
+        for activation in Activation::ALL {
+            let mut values = points.clone();
+            // SAFETY: whole panels; `all` yields tables that run here.
+            unsafe { (table.activate)(activation, values.as_mut_ptr(), values.len() / PANEL, PANEL) }
+            let mut worst = (0f64, 0f32);
+            for (x, y) in points.iter().zip(&values) {
+                let truth = reference::activation(activation, f64::from(*x));
+                let allowed = match activation {
+                    Activation::Identity | Activation::Relu => 0.0,
+                    Activation::Tanh => 5e-7 * truth.abs(),
+                    Activation::Gelu | Activation::GeluTanh => 1.5e-6f64.max(3e-7 * truth.abs()),
+                };
+                let error = (f64::from(*y) - truth).abs();
+                assert!(error <= allowed, "{} {activation:?}({x}) = {y}, true {truth}", table.name);
+                if error > worst.0 && x.abs() < 12.0 {
+                    worst = (error, *x);
+                }
+            }
+            println!("{:9} {activation:?}: largest error {:.1e} at {}", table.name, worst.0, worst.1);
+        }
+    }
+}
+
+#[test]
+fn nan_passes_through_every_kernel() {
+    for table in kernels::all() {
+        for activation in Activation::ALL {
+            let mut block = vec![f32::NAN; PANEL];
+            // SAFETY: one panel row.
+            unsafe { (table.activate)(activation, block.as_mut_ptr(), 1, PANEL) }
+            assert!(block.iter().all(|x| x.is_nan()), "{} {activation:?}", table.name);
+        }
+        let mut scores = vec![1.0; PANEL];
+        scores[3] = f32::NAN;
+        // SAFETY: one panel row.
+        let inverse = unsafe { (table.softmax)(scores.as_mut_ptr(), 20, PANEL, 1.0) };
+        assert!(inverse.is_nan() && scores[3].is_nan(), "{}", table.name);
+    }
+}
+
+#[test]
+fn every_softmax_agrees_with_the_reference() {
+    let mut numbers = Numbers(2);
+    for table in fast_tables() {
+        for n in [1usize, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 100, 513] {
+            for size in [1.0, 40.0, 3000.0] {
+                let padded = n.next_multiple_of(PANEL);
+                let scores: Vec<f32> = numbers.take(padded).iter().map(|x| x * size).collect();
+                let run = |k: &Kernels| {
+                    let mut row = scores.clone();
+                    // SAFETY: `padded` numbers; `all` yields tables that run here.
+                    let inverse = unsafe { (k.softmax)(row.as_mut_ptr(), n, padded, 0.3) };
+                    row.iter().map(|e| e * inverse).collect::<Vec<f32>>()
+                };
+                let (fast, slow) = (run(table), run(&reference::KERNELS));
+                for (i, (x, y)) in fast.iter().zip(&slow).enumerate() {
+                    // The argument of exp is rounded once, which weighs more the further it lies from zero.
+                    let allowed = 3e-7 * y * (2.0 - y.max(f32::MIN_POSITIVE).ln()) + 1e-30;
+                    assert!((x - y).abs() <= allowed, "{} n {n} at {i}: {x} and {y}", table.name);
+                }
+                assert!(fast[n..].iter().all(|x| *x == 0.0));
+            }
+        }
+    }
+}
+
+#[test]
+fn every_norm_agrees_with_the_reference_and_may_be_in_place() {
+    let mut numbers = Numbers(3);
+    for table in fast_tables() {
+        for width in [1, 5, 8, 15, 16, 17, 31, 33, 96, 385, 1023] {
+            let (x, y, weight, bias) = (numbers.take(width), numbers.take(width), numbers.take(width), numbers.take(width));
+            for with_y in [false, true] {
+                let run = |k: &Kernels, in_place: bool| {
+                    let mut out = if in_place { x.clone() } else { vec![0.0; width] };
+                    let row = NormRow {
+                        x: if in_place { out.as_ptr() } else { x.as_ptr() },
+                        y: if with_y { y.as_ptr() } else { std::ptr::null() },
+                        out: out.as_mut_ptr(),
+                        width,
+                        weight: weight.as_ptr(),
+                        bias: bias.as_ptr(),
+                        epsilon: 1e-5,
+                    };
+                    // SAFETY: rows of `width` numbers; `all` yields tables that run here.
+                    unsafe { (k.add_norm)(&row) }
+                    out
+                };
+                let (fast, slow) = (run(table, false), run(&reference::KERNELS, false));
+                for (a, b) in fast.iter().zip(&slow) {
+                    assert!((a - b).abs() <= 5e-6 * (1.0 + b.abs()), "{} width {width}: {a} and {b}", table.name);
+                }
+                assert_eq!(fast, run(table, true), "{} width {width} in place", table.name);
+            }
+        }
+    }
+}
+
+fn tensor(rows: usize, width: usize, numbers: &mut Numbers) -> Tensor {
+    // Scaled so that products stay near one, as trained weights keep them.
+    let scale = 2.0 / (width as f32).sqrt();
+    let bytes: Vec<u8> = numbers.take(rows * width).iter().flat_map(|x| (x * scale).to_le_bytes()).collect();
+    Tensor::new(Dtype::F32, vec![rows, width], Bytes::owned(bytes)).unwrap()
+}
+
+/// A graph with every operation, and random weights: 3 heads of 12, 36 wide, 70 in between.
+fn everything() -> (Vec<Weight>, Arc<Graph>) {
+    let mut numbers = Numbers(4);
+    let mut weights = Vec::new();
+    let mut weight = |role, rows, width| {
+        weights.push(Weight { name: format!("w{}", weights.len()), role, tensors: vec![tensor(rows, width, &mut numbers)] });
+        WeightId(weights.len() - 1)
+    };
+    let lookups = vec![
+        Lookup { table: weight(Role::Table, 50, 36), index: Index::Token },
+        Lookup { table: weight(Role::Table, 300, 36), index: Index::Position { offset: 2 } },
+        Lookup { table: weight(Role::Table, 2, 36), index: Index::Segment },
+    ];
+    let norm = Norm { weight: weight(Role::Vector, 1, 36), bias: weight(Role::Vector, 1, 36), epsilon: 1e-12 };
+    let mut g = Graph::new();
+    let x = g.embed(lookups, Some(norm), 36);
+    let qkv = g.linear(x, weight(Role::Matrix, 108, 36), Some(weight(Role::Vector, 1, 108)), Activation::Identity, 108);
+    let mixed = g.attention(qkv, 3, 12);
+    let attended = g.add_norm(mixed, x, norm);
+    let wide = g.linear(attended, weight(Role::Matrix, 70, 36), None, Activation::Gelu, 70);
+    let narrow = g.linear(wide, weight(Role::Matrix, 36, 70), Some(weight(Role::Vector, 1, 36)), Activation::GeluTanh, 36);
+    let mean = g.mean(vec![narrow, attended]);
+    let both = g.concat(vec![mean, x]);
+    let reduces = [Reduce::Start, Reduce::First, Reduce::Last, Reduce::Mean, Reduce::Max, Reduce::MeanSqrtLen, Reduce::WeightedMean];
+    let pooled = reduces.map(|r| g.pool(both, r)).to_vec();
+    let all = g.concat(pooled);
+    let last = g.linear(all, weight(Role::Matrix, 33, 7 * 72), Some(weight(Role::Vector, 1, 33)), Activation::Tanh, 33);
+    (weights, Arc::new(g.ending_in(last)))
+}
+
+fn sequence(length: usize) -> (Vec<u32>, Vec<u32>, usize) {
+    let ids = (0..length).map(|i| (i * i + 3 * length) as u32 % 50).collect();
+    (ids, (0..length).map(|i| u32::from(i > length / 2)).collect(), length / 5)
+}
+
+fn batch(lengths: &[usize]) -> Arc<Batch> {
+    let mut b = Batch::default();
+    for length in lengths {
+        let (ids, segments, skip) = sequence(*length);
+        b.push(&ids, &segments, skip);
+    }
+    Arc::new(b)
+}
+
+const LENGTHS: &[usize] = &[1, 2, 5, 17, 31, 32, 33, 64, 100, 250];
+
+#[test]
+fn whole_runs_agree_with_the_reference() {
+    let (weights, graph) = everything();
+    let run = |isa: &str| {
+        let engine = Engine::new(&weights, Some(isa)).unwrap();
+        engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
+    };
+    let slow = run("reference");
+    assert!(slow.iter().any(|x| x.abs() > 0.1) && slow.iter().all(|x| x.is_finite()));
+    for table in fast_tables() {
+        let worst = run(table.name).iter().zip(&slow).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+        assert!(worst < 2e-5, "{}: {worst}", table.name);
+    }
+}
+
+#[test]
+fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
+    let (weights, graph) = everything();
+    for table in kernels::all() {
+        let engine = Engine::new(&weights, Some(table.name)).unwrap();
+        let run = |lengths: &[usize], threads| engine.run(&graph, &batch(lengths), threads, &Control::default()).unwrap().unwrap();
+        let alone: Vec<Vec<f32>> = LENGTHS.iter().map(|l| run(&[*l], 1)).collect();
+        let mut reversed = LENGTHS.to_vec();
+        reversed.reverse();
+        let repeated: Vec<usize> = LENGTHS.iter().chain(LENGTHS).copied().collect();
+        for threads in [1, 2, 3, 5] {
+            for lengths in [LENGTHS, &reversed, &repeated, &[250, 1], &[1, 1, 1, 33]] {
+                let rows = run(lengths, threads);
+                for (length, row) in lengths.iter().zip(rows.chunks(33)) {
+                    let i = LENGTHS.iter().position(|l| l == length).unwrap();
+                    assert!(row == alone[i], "{} length {length} among {lengths:?} on {threads} threads", table.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn runs_refuse_what_the_tables_lack_and_stop_when_told() {
+    let (weights, graph) = everything();
+    let engine = Engine::new(&weights, None).unwrap();
+    let refused = |ids: &[u32], segments: &[u32]| {
+        let mut b = Batch::default();
+        b.push(ids, segments, 0);
+        engine.run(&graph, &Arc::new(b), 1, &Control::default()).unwrap_err()
+    };
+    assert!(refused(&[50], &[0]).message().contains("token id 50"));
+    assert!(refused(&[1], &[2]).message().contains("segment 2"));
+    assert!(refused(&[1; 299], &[0; 299]).message().contains("position 300"));
+    let cancelled = Control { cancelled: Some(Arc::new(|| true)), ..Control::default() };
+    assert_eq!(engine.run(&graph, &batch(&[5]), 2, &cancelled).unwrap(), None);
+    assert_eq!(engine.run(&graph, &Arc::new(Batch::default()), 1, &Control::default()).unwrap(), Some(vec![]));
+}
+
+#[test]
+fn work_areas_are_counted_kept_and_trimmed() {
+    let (weights, graph) = everything();
+    let engine = Engine::new(&weights, None).unwrap();
+    assert_eq!(engine.usage().areas, 0);
+    for _ in 0..3 {
+        engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap();
+        engine.run(&graph, &batch(&[3]), 1, &Control::default()).unwrap();
+    }
+    let needed = engine.run_bytes(&graph, &batch(LENGTHS), 1).unwrap();
+    let kept = engine.usage().areas;
+    assert!(kept > 0 && kept <= needed, "{kept} kept, {needed} stated");
+    engine.trim();
+    let usage = engine.usage();
+    assert_eq!((usage.areas, usage.runs), (0, 0));
+    assert!(usage.weights_owned > 0);
+    assert!(Buffer::zeroed(3).is_ok());
+}
