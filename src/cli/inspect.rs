@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::output::{Out, excerpt};
 use super::{Outcome, Verb, flags};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::formats::{Source, Weights, huggingface, safetensors};
 use crate::tasks::{Description, Memory};
 
@@ -257,7 +257,7 @@ mod tests {
     fn a_folder_that_does_not_open_is_described_as_far_as_it_can_be() {
         let files = vec![("config.json".to_owned(), br#"{"model_type":"bert"}"#.to_vec()), ("modules.json".to_owned(), b"[".to_vec())];
         let mut report = Report::new("here".to_owned());
-        let error: Error = report.read_files(&Source::memory(files).unwrap()).unwrap_err();
+        let error = report.read_files(&Source::memory(files).unwrap()).unwrap_err();
         assert!(error.message().contains("modules.json"), "{error}");
         assert_eq!(report.files["config.json"]["model_type"], "bert");
         assert_eq!(report.totals.tensors, 0);

@@ -9,7 +9,7 @@ use super::Outcome;
 use super::encode::Sink;
 use super::input::Input;
 use super::output::{Out, excerpt};
-use crate::error::{Error, ErrorKind, fail};
+use crate::error::{Error, ErrorKind};
 use crate::tasks::Embeddings;
 
 /// Wider tables are no longer read by people.
@@ -90,14 +90,15 @@ impl Sink for Table {
         let most = if self.json { MOST_TEXTS } else { MOST_COLUMNS };
         if self.texts.len() + inputs.len() > most {
             let hint = if self.json { "" } else { "; --json goes further" };
-            return Ok(fail(ErrorKind::InvalidArgument, format!("--similarity compares at most {most} texts{hint}"))?);
+            let message = format!("--similarity compares at most {most} texts{hint}");
+            return Err(Error::new(ErrorKind::InvalidArgument, message).into());
         }
         self.texts.extend(finished(inputs, answer).map(|(input, vector)| (input, vector.to_vec())));
         Ok(())
     }
 
     fn finish(&mut self, out: &mut Out) -> Outcome {
-        if !self.json {
+        if !self.json && !self.texts.is_empty() {
             return self.readable(out);
         }
         for (input, vector) in &self.texts {

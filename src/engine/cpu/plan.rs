@@ -45,16 +45,24 @@ pub(super) struct Plan {
     pub tasks: Vec<usize>,
     /// One an operation; only linear layers use theirs.
     pub cuts: Vec<Cut>,
+    /// Threads that the run is worth.
+    pub threads: usize,
 }
 
+/// Multiply-adds below which a run stays on the calling thread: about a tenth of a millisecond, the time that waking a helper
+/// and meeting it at every operation may cost.
+const ALONE_BELOW: usize = 5_000_000;
+
 impl Plan {
-    /// Lays out `graph` over `batch` for `threads` threads.
+    /// Lays out `graph` over `batch` for up to `threads` threads.
     pub(super) fn new(graph: &Graph, batch: &Batch, weights: &[Packed], threads: usize) -> Result<Plan> {
         let rows = |node: &Node| match node.rows {
             Rows::Tokens => batch.tokens(),
             Rows::Sequences => batch.sequences(),
         };
         let places = lay_out(graph, rows)?;
+        let work = graph.nodes().iter().map(|n| multiply_adds(graph, n, rows(n), batch)).fold(0, usize::saturating_add);
+        let threads = if work < ALONE_BELOW { 1 } else { threads };
         let values = places.iter().map(|p| p.start + p.rows * p.stride).max().unwrap_or(0);
         let cuts: Vec<Cut> = graph.nodes().iter().map(|n| cut(n, rows(n), weights, threads)).collect();
         let tasks = graph.nodes().iter().zip(&cuts).map(|(n, c)| match n.op {
@@ -70,12 +78,21 @@ impl Plan {
         });
         // Whole cache lines: no two threads' scratch share one.
         let scratch = scratch.max().unwrap_or(0).next_multiple_of(16);
-        Ok(Plan { places, values, scratch, tasks, cuts })
+        Ok(Plan { places, values, scratch, tasks, cuts, threads })
     }
 
-    /// Numbers of the whole work area for `threads` threads.
-    pub(super) fn len(&self, threads: usize) -> usize {
-        self.values + self.scratch * threads
+    /// Numbers of the whole work area.
+    pub(super) fn len(&self) -> usize {
+        self.values + self.scratch * self.threads
+    }
+}
+
+/// The multiply-adds of an operation, those that weigh.
+fn multiply_adds(graph: &Graph, node: &Node, rows: usize, batch: &Batch) -> usize {
+    match node.op {
+        Op::Linear { input, .. } => rows.saturating_mul(node.width).saturating_mul(graph.node(input).width),
+        Op::Attention { .. } => 2 * (0..batch.sequences()).map(|s| batch.rows(s).len().pow(2)).sum::<usize>().saturating_mul(node.width),
+        _ => 0,
     }
 }
 

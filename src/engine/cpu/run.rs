@@ -83,10 +83,10 @@ impl Engine {
             return Ok(Some(Vec::new()));
         }
         check(graph, batch, &self.shared.weights)?;
-        let threads = threads.max(1);
-        let plan = Plan::new(graph, batch, &self.shared.weights, threads)?;
+        let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1))?;
+        let threads = plan.threads;
         let _counted = Counted::new(&self.runs);
-        let mut area = self.area(plan.len(threads))?;
+        let mut area = self.area(plan.len())?;
         let steps = Steps::new(plan.tasks.iter().copied());
         let work = Work::new(Arc::clone(&self.shared), Arc::clone(graph), Arc::clone(batch), plan, &mut area);
         let run = Arc::new((work, steps));
@@ -115,9 +115,9 @@ impl Engine {
     /// # Errors
     /// `OutOfMemory` when the number is beyond what can be counted.
     pub fn run_bytes(&self, graph: &Graph, batch: &Batch, threads: usize) -> Result<usize> {
-        let plan = Plan::new(graph, batch, &self.shared.weights, threads)?;
+        let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1))?;
         let result = plan.places.last().map_or(0, |p| p.rows * p.stride);
-        Ok((plan.len(threads) + result) * 4)
+        Ok((plan.len() + result) * 4)
     }
 
     /// Memory held now.

@@ -257,6 +257,10 @@ fn whole_runs_agree_with_the_reference() {
     }
 }
 
+fn engine_weights(weights: &[Weight]) -> Vec<super::pack::Packed> {
+    weights.iter().map(|w| super::pack::Packed::new(w).unwrap()).collect()
+}
+
 #[test]
 fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
     let (weights, graph) = everything();
@@ -266,7 +270,9 @@ fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
         let alone: Vec<Vec<f32>> = LENGTHS.iter().map(|l| run(&[*l], 1)).collect();
         let mut reversed = LENGTHS.to_vec();
         reversed.reverse();
+        // Long enough to be worth helpers.
         let repeated: Vec<usize> = LENGTHS.iter().chain(LENGTHS).copied().collect();
+        assert!(super::plan::Plan::new(&graph, &batch(&repeated), &engine_weights(&weights), 2).unwrap().threads == 2);
         for threads in [1, 2, 3, 5] {
             for lengths in [LENGTHS, &reversed, &repeated, &[250, 1], &[1, 1, 1, 33]] {
                 let rows = run(lengths, threads);

@@ -18,6 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+os.environ["HF_HUB_OFFLINE"] = "1"  # everything is here; nothing is asked for
+
 import numpy as np
 import sentence_transformers
 import tokenizers
@@ -72,8 +74,8 @@ FOLDERS = {
                      prompts={"query": "search: ", "document": "text: "}, default="query"),
     "tiny-bf16": dict(config=bert(40, 1, 5, 75, "gelu_pytorch_tanh", 389, 38), style="new", dtype=torch.bfloat16, pooling=["max"], normalize=True),
     "tiny-sharded": dict(config=bert(64, 1, 1, 96, "gelu", 301, 34), style="new", shard="40KB", pooling=["lasttoken"]),
-    "tiny-vocab": dict(config=bert(24, 2, 4, 37, "relu", 467, 56), style="old", files="vocab", pooling=["weightedmean"],
-                       tokenizer=dict(do_lower_case=False, strip_accents=False, tokenize_chinese_chars=False)),
+    "tiny-vocab": dict(config=bert(24, 2, 4, 37, "relu", 467, 56), style="old", files="vocab", pooling=["weightedmean"], limit=44,
+                       tokenizer=dict(model_max_length=31, do_lower_case=False, strip_accents=False, tokenize_chinese_chars=False)),
     "tiny-no-pooler": dict(config=bert(32, 4, 2, 63, "gelu", 355, 50, type_vocab_size=1), style="new", pooler=False, pooling=["mean_sqrt_len_tokens"]),
     "tiny-concat": dict(config=bert(24, 3, 2, 50, "gelu_new", 341, 40), style="new", pooling=["mean", "cls"], normalize=True),
     "tiny-concat-old": dict(config=bert(24, 1, 1, 25, "gelu", 309, 40), style="old", pooling=["cls", "max", "mean"]),
@@ -114,18 +116,17 @@ def write_json(path, value):
 
 def write_tokenizer(spec, trunk):
     """tokenizer.json and tokenizer_config.json as transformers 5 writes them, or vocab.txt and what went with it in version 4."""
-    settings = spec.get("tokenizer", {})
+    settings = dict(model_max_length=spec["config"]["max_position_embeddings"]) | spec.get("tokenizer", {})
     words = VOCABULARY[: spec["config"]["vocab_size"]]
     assert len(words) == spec["config"]["vocab_size"]
-    tokenizer = BertTokenizer(vocab={w: i for i, w in enumerate(words)}, model_max_length=spec["config"]["max_position_embeddings"], **settings)
+    tokenizer = BertTokenizer(vocab={w: i for i, w in enumerate(words)}, **settings)
     tokenizer.save_pretrained(trunk)
     if spec["style"] != "new":
         (trunk / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
         names = dict(zip(["pad_token", "unk_token", "cls_token", "sep_token", "mask_token"], SPECIAL))
         write_json(trunk / "special_tokens_map.json", names)
         write_json(trunk / "tokenizer_config.json", dict(
-            do_lower_case=True, do_basic_tokenize=True, never_split=None, strip_accents=None, tokenize_chinese_chars=True,
-            model_max_length=spec["config"]["max_position_embeddings"], tokenizer_class="BertTokenizer", **names) | settings)
+            do_lower_case=True, do_basic_tokenize=True, never_split=None, strip_accents=None, tokenize_chinese_chars=True, tokenizer_class="BertTokenizer", **names) | settings)
     if spec.get("files") == "vocab":
         (trunk / "tokenizer.json").unlink()
 
@@ -218,8 +219,8 @@ class Answers:
         self.limit = self.sentence.max_seq_length
         self.default = self.sentence.prompts[self.sentence.default_prompt_name] if self.sentence.default_prompt_name else ""
 
-    def ids(self, text, pair=None, **more):
-        return self.tokenizer(self.default + text, pair, truncation=True, **{"max_length": self.limit} | more)
+    def ids(self, text, **more):
+        return self.tokenizer(self.default + text, truncation=True, **{"max_length": self.limit} | more)
 
     @torch.inference_mode()
     def states(self, ids, type_ids=None, trunk=None):
@@ -261,23 +262,23 @@ class Answers:
         self.encode("cut, then normalised", dict(dimensions="8", normalize="true"), SOME, normalize=True, truncate_dim=8)
         self.encode("a lower limit", dict(max_tokens="9"), SOME, limit=9)
         self.encode("cut on the left", dict(max_tokens="12", truncation="left"), SOME, limit=12, side="left")
-        for name in self.sentence.prompts:
-            if self.sentence.prompts[name] is not None:
-                self.encode(f"prompt {name}", dict(prompt_name=name), SOME, prompt_name=name)
+        file = self.folder / "config_sentence_transformers.json"
+        for name in json.loads(file.read_text(encoding="utf-8")).get("prompts", {}) if file.exists() else []:
+            self.encode(f"prompt {name}", dict(prompt_name=name), SOME, prompt_name=name)
         self.encode("a prompt's text", dict(prompt="the word: "), SOME, prompt="the word: ")
         if "prompts" in self.spec:
             for ours, theirs in MODES.items():
                 self.encode(f"prompt and pooling {ours}", dict(prompt="the word: ", pooling=ours), SOME, prompt="the word: ", pooling=theirs)
 
     def layers(self):
-        off = dict(vectors="token", normalize="false")
+        tokens = dict(vectors="token")  # never normalised, unless asked for
         states = [self.states(self.ids(TEXTS[t])["input_ids"])[0] for t in SOME]
         for layer in range(len(states[0])):
             chosen = [i for i, t in enumerate(SOME) if TEXTS[t] != LONG or layer == len(states[0]) - 1]
-            self.keep(f"hidden states {layer}", off | dict(layers=str(layer)), [SOME[i] for i in chosen], [states[i][layer] for i in chosen])
+            self.keep(f"hidden states {layer}", tokens | dict(layers=str(layer)), [SOME[i] for i in chosen], [states[i][layer] for i in chosen])
         side_by_side = [np.concatenate(s[-2:], axis=1) for s in states]
-        self.keep("last two layers", off | dict(layers="concat:2"), SOME[:2], side_by_side[:2])
-        self.keep("mean of two layers", off | dict(layers="mean:2"), SOME[:2], [(s[-2] + s[-1]) / 2 for s in states[:2]])
+        self.keep("last two layers", tokens | dict(layers="concat:2"), SOME[:2], side_by_side[:2])
+        self.keep("mean of two layers", tokens | dict(layers="mean:2"), SOME[:2], [(s[-2] + s[-1]) / 2 for s in states[:2]])
         if not self.spec.get("dense") and self.spec.get("include_prompt", True):
             self.keep("mean of last two layers side by side", dict(layers="concat:2", pooling="mean", normalize="false"), SOME, [v.mean(0) for v in side_by_side])
             if self.pooler:
@@ -298,7 +299,9 @@ class Answers:
         self.keep("windows", settings, SOME, vectors)
 
     def pairs(self):
-        self.two = [self.ids(a, b) for a, b in PAIRS]
+        # As lists, as cross-encoders do it: called with two plain strings, transformers drops an empty second text.
+        batches = [self.tokenizer([self.default + a], [b], truncation=True, max_length=self.limit) for a, b in PAIRS]
+        self.two = [{key: value[0] for key, value in b.items()} for b in batches]
         if self.spec["config"].get("type_vocab_size", 2) > 1:
             self.keep("pairs", {}, [], [self.states(e["input_ids"], e["token_type_ids"])[0][-1] for e in self.two], pairs=list(range(len(PAIRS))))
 
