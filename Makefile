@@ -67,7 +67,7 @@ install: lib cli ## Install library, header, pkg-config file and command (PREFIX
 
 header: ## Make include/cloze.h from src/capi again
 	$(BOOTSTRAP) cc
-	CLOZE_UPDATE_HEADER=1 $(CARGO) test --test capi header
+	CLOZE_UPDATE_HEADER=1 $(CARGO) test --test header
 
 msrv: ## Build and test the library with the oldest Rust that is supported
 	$(BOOTSTRAP) cc

@@ -56,10 +56,11 @@
  * no other thread of the parent was inside a call at the moment of the fork.
  *
  * A guest in your process. The library installs no signal handlers, changes no locale, no floating-point mode and no working
- * directory, reads no environment variable but CLOZE_ISA, opens no files but the model's, and writes nothing to standard
- * output or standard error, with one exception: a panic, which is a bug in Cloze, comes back as CLOZE_PANIC, and the Rust
- * runtime says one line about it on standard error before that. The hook that would silence it is shared with every other
- * Rust code in the process, and so it is left alone.
+ * directory, reads no environment variable but CLOZE_ISA (and the Rust runtime's RUST_MIN_STACK when it starts a thread),
+ * opens no files but the model's and those in which Linux says how many processors it may use, and writes nothing to
+ * standard output or standard error, with one exception: a panic, which is a bug in Cloze, comes back as CLOZE_PANIC, and the
+ * Rust runtime says a line or two about it on standard error before that. The hook that would silence it is shared with all
+ * other Rust code in the process, and so it is left alone.
  *
  * Memory. cloze_memory_statistics, cloze_memory_peak and cloze_memory_trim say what a model holds and give it back. Large
  * blocks that the system refuses give CLOZE_OUT_OF_MEMORY; if it refuses even a small one, Rust ends the process.
@@ -668,7 +669,8 @@ bool cloze_tokens_truncated(const cloze_tokens *tokens);
  * - `type_id`: the segment, 0 for the text and 1 for its pair
  * - `special`: whether the template added it, as [CLS] and [SEP]
  * - `start`, `end`: where it stands in its own text (the pair's tokens: in the pair), from `start` up to but not including
- *   `end`, in the unit that the request's `offsets` names; both 0 for special tokens
+ *   `end`, in the unit that the request's `offsets` names; both 0 for special tokens. Where a prompt stands before the text,
+ *   it is counted
  *
  * Errors: CLOZE_NULL_ARGUMENT for NULL `tokens`; CLOZE_INVALID_ARGUMENT for a window or token that does not exist.
  *
@@ -745,10 +747,10 @@ cloze_status cloze_memory_statistics(const cloze_model *model,
 cloze_status cloze_memory_trim(const cloze_model *model, cloze_error *error);
 
 /**
- * The most bytes that the work area of one call takes for `tokens` tokens, special tokens included, in `texts` texts: what to
- * plan for, times the calls that run at once, beside the weights.
+ * The most bytes that one call needs at once to encode `texts` texts of `tokens` tokens each (special tokens included), beside
+ * the weights and the vectors: what to plan for, times the calls that run at once.
  *
- * Errors: CLOZE_NULL_ARGUMENT.
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_ARGUMENT for more tokens than the model has positions, or none.
  *
  * Since: 0.1.0
  */

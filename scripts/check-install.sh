@@ -1,6 +1,6 @@
 #!/bin/sh
-# Does an installed library serve a C program that knows only pkg-config? Installs into a scratch folder, compiles
-# examples/encode.c against it, dynamically and statically, and runs both on the committed model.
+# Does an installed library serve programs that know only pkg-config? Installs into a scratch folder, compiles the C and the
+# C++ example against it, the C one statically as well, and runs them and the command on the committed model.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -10,14 +10,18 @@ trap 'rm -rf "$work"' EXIT
 make --no-print-directory install PREFIX="$work/usr"
 
 export PKG_CONFIG_PATH="$work/usr/lib/pkgconfig"
+export LD_LIBRARY_PATH="$work/usr/lib"
 # shellcheck disable=SC2046 # pkg-config prints lists of words
-cc -std=c11 -Wall -Wextra -Werror examples/encode.c $(pkg-config --cflags --libs cloze) -o "$work/dynamic"
-# shellcheck disable=SC2046
-cc -std=c11 -Wall -Wextra -Werror examples/encode.c $(pkg-config --cflags cloze) "$work/usr/lib/libcloze.a" \
-    $(pkg-config --libs --static cloze | tr ' ' '\n' | grep -v -e '^-lcloze$' -e '^-L' | tr '\n' ' ') -o "$work/static"
-
-LD_LIBRARY_PATH="$work/usr/lib" "$work/dynamic" "$model" "a text" >"$work/one"
-"$work/static" "$model" "a text" >"$work/two"
+{
+    cc -std=c11 -Wall -Wextra -Werror examples/c/encode.c $(pkg-config --cflags --libs cloze) -lm -o "$work/dynamic"
+    c++ -std=c++17 -Wall -Wextra -Werror examples/cpp/search.cpp $(pkg-config --cflags --libs cloze) -o "$work/search"
+    # The archive in place of -lcloze, and what pkg-config says it needs beside it.
+    cc -std=c11 -Wall -Wextra -Werror examples/c/encode.c $(pkg-config --cflags cloze) "$work/usr/lib/libcloze.a" \
+        $(pkg-config --libs --static cloze | tr ' ' '\n' | grep -v -x -e '-lcloze' -e '-L.*') -o "$work/static"
+}
+"$work/dynamic" "$model" "a text" "another" >"$work/one"
+"$work/static" "$model" "a text" "another" >"$work/two"
 cmp "$work/one" "$work/two"
+"$work/search" "$model" "a query" "a passage" >/dev/null
 "$work/usr/bin/cloze" encode -m "$model" "a text" >/dev/null
-echo "check-install: the installed library serves C programs, linked dynamically and statically"
+echo "check-install: the installed library serves C and C++ programs, linked dynamically and statically"

@@ -55,7 +55,7 @@ fn compile(source: &str, build: Build) -> PathBuf {
     let name = Path::new(source).file_stem().unwrap().to_str().unwrap();
     let program = library_folder().join(format!("{name}-{build:?}"));
     let mut command = compiler(cpp);
-    command.arg(if cpp { "-std=c++17" } else { "-std=c11" }).args(["-D_POSIX_C_SOURCE=200809L", "-D_DEFAULT_SOURCE"]);
+    command.arg(if cpp { "-std=c++17" } else { "-std=c11" }).args(["-D_POSIX_C_SOURCE=200809L", "-D_DEFAULT_SOURCE", "-rdynamic"]);
     command.args(build.flags()).arg(root().join(source)).arg("-o").arg(&program);
     command.arg("-L").arg(library_folder()).args(["-lcloze", "-lpthread", "-ldl", "-lm"]);
     command.arg(format!("-Wl,-rpath,{}", library_folder().display()));

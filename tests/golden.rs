@@ -227,6 +227,31 @@ fn a_model_opens_from_memory_as_from_its_folder() {
     }
 }
 
+#[test]
+fn other_number_types_are_the_f32_vectors_converted() {
+    let golden = goldens().into_iter().find(|g| g.name == "tiny-gelu").unwrap();
+    let model = Model::load(&golden.path, &Options::default()).unwrap();
+    let encode = |output: &str, dimensions: &str| {
+        let mut request = Request::default();
+        request.set("output", output).unwrap();
+        request.set("dimensions", dimensions).unwrap();
+        model.encode(&golden.expected.texts, &request).unwrap().vectors
+    };
+    for dimensions in [48, 11] {
+        let plain = encode("f32", &dimensions.to_string());
+        let rows = || plain.as_f32().unwrap().chunks(dimensions);
+        let half: Vec<u16> = rows().flatten().map(|v| half::f16::from_f32(*v).to_bits()).collect();
+        assert_eq!(encode("f16", &dimensions.to_string()), Vectors::F16(half));
+        let bit = |bits: &[f32]| (0..8).map(|i| u8::from(bits.get(i).is_some_and(|v| *v > 0.0)) << (7 - i)).sum::<u8>();
+        let bits: Vec<u8> = rows().flat_map(|row| row.chunks(8).map(bit).collect::<Vec<_>>()).collect();
+        assert_eq!(encode("binary", &dimensions.to_string()), Vectors::Binary(bits));
+        let Vectors::Int8 { values, scales } = encode("int8", &dimensions.to_string()) else { panic!("not int8") };
+        for ((row, scale), q) in rows().zip(scales).zip(values.chunks(dimensions)) {
+            assert!(row.iter().zip(q).all(|(v, q)| (v - f32::from(*q) * scale).abs() <= scale * 0.501), "{row:?}: {q:?} x {scale}");
+        }
+    }
+}
+
 /// The files of a folder with their names relative to it.
 fn files_below(folder: &Path, prefix: &str) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();

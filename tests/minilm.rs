@@ -86,7 +86,7 @@ fn texts_have_the_reference_vectors(isa: &str, step: usize) {
         );
         worst = if similarity < worst.0 { (similarity, texts[row]) } else { worst };
     }
-    println!("{isa}: {} texts, worst cosine {:.9} for {:?}", texts.len(), worst.0, worst.1);
+    println!("{isa}: {} texts, worst cosine 1 - {:.1e} for {:?}", texts.len(), 1.0 - worst.0, worst.1);
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn five_hundred_texts_have_the_reference_vectors_on_avx2() {
 
 #[test]
 fn texts_have_the_reference_vectors_on_portable() {
-    texts_have_the_reference_vectors("portable", 5);
+    texts_have_the_reference_vectors("portable", 10);
 }
 
 #[test]

@@ -32,7 +32,7 @@ impl Dense {
         let file = format!("{name}/config.json");
         let fields = Fields::new(&file, &config)?;
         let (inputs, outputs) = (fields.size("in_features")?, fields.size("out_features")?);
-        let activation = activation(&fields)?;
+        let activation = activation(&fields).map_err(|e| e.within(&file))?;
         let rest = loader.exchange(weights);
         let loaded = (|| {
             let weight = loader.matrix(&["linear.weight".to_owned()], outputs, inputs)?;
@@ -52,7 +52,7 @@ impl Dense {
     pub(super) fn append(&self, graph: &mut Graph, input: ValueId) -> Result<ValueId> {
         let width = graph.node(input).width;
         if width != self.inputs {
-            let told = format!("{} takes {} values and pooling gives {width}; use the model's own pooling and layers", self.name, self.inputs);
+            let told = format!("{} takes {} values and pooling gives {width}; choose pooling and layers that give as many", self.name, self.inputs);
             return fail(ErrorKind::InvalidArgument, told);
         }
         Ok(graph.linear(input, self.weight, self.bias, self.activation, self.outputs))
@@ -68,6 +68,9 @@ fn activation(fields: &Fields<'_>) -> Result<Activation> {
     let name = class.rsplit('.').next().unwrap_or(class);
     match ACTIVATIONS.iter().find(|(n, _)| *n == name) {
         Some((_, activation)) => Ok(*activation),
-        None => fields.wrong("activation_function", "Identity, Tanh, ReLU or GELU of torch.nn"),
+        None => {
+            let told = format!("a dense layer with activation_function {class:?} is not supported; supported: Identity, Tanh, ReLU, GELU of torch.nn");
+            fail(ErrorKind::Unsupported, told)
+        }
     }
 }

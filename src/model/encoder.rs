@@ -11,7 +11,7 @@ use super::pooling::{LayerChoice, PoolingModule, Pooling};
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Activation, Reduce, ValueId};
 use crate::engine::{Engine, Graph};
-use crate::error::{ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{SentenceModules, Weights};
 
 /// What a call wants from the encoder.
@@ -38,16 +38,17 @@ impl Encoder {
     /// # Errors
     /// Whatever [`config::build`] and the engine refuse: unsupported options, missing, unknown or damaged tensors.
     pub fn new(config: &Value, tensors: Weights, sentence: &mut SentenceModules, isa: Option<&str>) -> Result<Encoder> {
-        let pooling = PoolingModule::read(sentence.pooling.as_ref())?;
         let mut loader = Loader::new(tensors);
         let trunk = config::build(config, &mut loader)?;
+        let pooling = PoolingModule::read(sentence.pooling.as_ref(), trunk.sizes.hidden)?;
         let dense = std::mem::take(&mut sentence.dense).into_iter().map(|m| Dense::new(m, &mut loader)).collect::<Result<_>>()?;
         let weights = loader.into_weights();
         let parameters = weights.iter().flat_map(|w| &w.tensors).map(|t| t.shape().iter().product::<usize>()).sum();
         let engine = Engine::new(&weights, isa)?;
         let encoder = Encoder { trunk, dense, pooling, engine, parameters };
         // The model's own use must work, so that a contradiction shows when opening.
-        encoder.graph(&Output::Pooled(LayerChoice::Last, encoder.pooling.modes.clone()))?;
+        let own_use = encoder.graph(&Output::Pooled(LayerChoice::Last, encoder.pooling.modes.clone()));
+        own_use.map_err(|e| Error::new(ErrorKind::InvalidFile, format!("the model's modules do not fit together: {}", e.message())))?;
         Ok(encoder)
     }
 

@@ -122,23 +122,27 @@ impl PoolingModule {
     /// Reads the module's config.json.
     ///
     /// # Errors
-    /// `Unsupported` naming a mode that is not here, `InvalidFile` for a field of the wrong type.
-    pub(super) fn read(config: Option<&Value>) -> Result<PoolingModule> {
+    /// `Unsupported` naming a mode that is not here, `InvalidFile` for a field of the wrong type or a width other than `hidden`.
+    pub(super) fn read(config: Option<&Value>, hidden: usize) -> Result<PoolingModule> {
         let Some(config) = config else { return Ok(PoolingModule { modes: vec![Pooling::Mean], include_prompt: true }) };
         let fields = Fields::new("the pooling module's config.json", config)?;
+        for name in ["embedding_dimension", "word_embedding_dimension"] {
+            let width = fields.size_or(name, hidden)?;
+            if width != hidden {
+                let told = format!("the pooling module's config.json: {name} is {width}, and the model's hidden states are {hidden} wide");
+                return fail(ErrorKind::InvalidFile, told);
+            }
+        }
         let include_prompt = fields.flag_or("include_prompt", true)?;
-        let mut modes = match fields.get("pooling_mode") {
+        let modes = match fields.get("pooling_mode") {
             Some(Value::String(word)) => vec![by_word(word)?],
-            Some(Value::Array(words)) => {
+            Some(Value::Array(words)) if !words.is_empty() => {
                 let word = |w: &Value| w.as_str().map_or_else(|| fields.wrong("pooling_mode", "words"), by_word);
                 words.iter().map(word).collect::<Result<_>>()?
             }
             Some(_) => return fields.wrong("pooling_mode", "a word or a list of words"),
             None => by_flags(&fields)?,
         };
-        if modes.is_empty() {
-            modes.push(Pooling::Mean);
-        }
         Ok(PoolingModule { modes, include_prompt })
     }
 }
@@ -160,6 +164,9 @@ fn by_flags(fields: &Fields<'_>) -> Result<Vec<Pooling>> {
             modes.push(*mode);
         }
     }
+    if modes.is_empty() {
+        modes.push(Pooling::Mean);
+    }
     Ok(modes)
 }
 
@@ -169,13 +176,14 @@ mod tests {
 
     #[test]
     fn old_flags_and_new_words_say_the_same() {
-        let read = |v: Value| PoolingModule::read(Some(&v)).map(|m| (m.modes, m.include_prompt));
+        let read = |v: Value| PoolingModule::read(Some(&v), 8).map(|m| (m.modes, m.include_prompt));
         let both = vec![Pooling::Cls, Pooling::Mean];
         let flags = serde_json::json!({"pooling_mode_mean_tokens": true, "pooling_mode_cls_token": true, "pooling_mode_max_tokens": false});
         assert_eq!(read(flags).unwrap(), (both.clone(), true));
         let words = serde_json::json!({"pooling_mode": ["cls", "mean"], "include_prompt": false});
         assert_eq!(read(words).unwrap(), (both, false));
         assert_eq!(read(serde_json::json!({})).unwrap().0, [Pooling::Mean]);
+        assert!(read(serde_json::json!({"word_embedding_dimension": 9})).is_err());
         for bad in [serde_json::json!({"pooling_mode": "median"}), serde_json::json!({"pooling_mode_median": true})] {
             assert!(read(bad).unwrap_err().message().contains("median"));
         }

@@ -57,6 +57,7 @@ impl<'m> Run<'m> {
     /// # Errors
     /// `InvalidArgument` for whatever the model cannot serve.
     pub(super) fn new<'r: 'm>(model: &'m Model, request: &'r Request) -> Result<Run<'m>> {
+        super::options::check_threads(request.threads)?;
         let output = model.output(request);
         let graph = model.encoder().graph(&output)?;
         let width = graph.nodes().last().map_or(0, |n| n.width);

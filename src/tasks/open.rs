@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::options::Precision;
+use super::options::{Precision, check_threads};
 use super::{Description, Memory, Options, Prompt, Request};
 use crate::engine::{Batch, threads};
 use crate::error::{ErrorKind, Result, fail};
@@ -48,6 +48,7 @@ impl Model {
     }
 
     fn open(source: &Source, options: &Options) -> Result<Model> {
+        check_threads(options.threads)?;
         let Folder { config, weights, tokenizer: files, mut sentence } = huggingface::open(source)?;
         let tokenizer = Tokenizer::open(&Files {
             json: files.json.as_deref(),
@@ -67,7 +68,8 @@ impl Model {
             );
             return fail(ErrorKind::InvalidFile, told);
         }
-        let limits = [sentence.max_seq_length, tokenizer.model_max_length(), Some(encoder.sizes().positions)];
+        // As in sentence-transformers, its own limit counts rather than the tokenizer's.
+        let limits = [sentence.max_seq_length.or(tokenizer.model_max_length()), Some(encoder.sizes().positions)];
         let sizes = encoder.sizes().clone();
         let modes = encoder.pooling().modes.clone();
         let graph = encoder.graph(&Output::Pooled(LayerChoice::Last, modes.clone()))?;

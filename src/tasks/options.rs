@@ -1,7 +1,7 @@
 //! How is a model opened?
 
 use super::settings::{self, Setting, choice, number};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, fail};
 
 /// Which arithmetic the encoder uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,22 +59,26 @@ impl Options {
     }
 }
 
-/// Reads a thread count: `auto` or 1 to 1024.
+/// Reads a thread count: `auto` or a number.
 pub(super) fn threads(value: &str) -> Result<Option<usize>> {
     if value == "auto" {
         return Ok(None);
     }
-    let n = number(value, 1)?;
-    match n {
-        1..=1024 => Ok(Some(n)),
-        _ => crate::error::fail(crate::error::ErrorKind::InvalidArgument, "more than 1024"),
+    let threads = Some(number(value, 1)?);
+    check_threads(threads).map(|()| threads)
+}
+
+/// Refuses a number of threads that no call can have.
+pub(super) fn check_threads(threads: Option<usize>) -> Result<()> {
+    match threads {
+        None | Some(1..=1024) => Ok(()),
+        Some(n) => fail(ErrorKind::InvalidArgument, format!("{n} threads: a call has from 1 to 1024")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     #[test]
     fn options_are_set_by_name_and_bad_values_are_named() {

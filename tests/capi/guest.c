@@ -1,16 +1,50 @@
 /* Is the library a polite guest: no signal handlers, threads, files, output or changed settings behind the host's back?
  *
  * Arguments: the library, which is loaded by hand to look at the process before and after, and the model. The caller checks
- * that nothing was printed. */
+ * that nothing was printed, and links with -rdynamic: then the library's calls of getenv and open come to this file. */
 
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fenv.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
 
 #include "check.h"
+
+static const char *model_folder;
+static bool watched; /* while the library is at work */
+static int files_opened;
+
+static bool starts(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Which environment variables does it read? RUST_MIN_STACK is the Rust runtime's, asked when a thread is started. */
+char *getenv(const char *name) {
+    CHECK(!watched || strcmp(name, "CLOZE_ISA") == 0 || strcmp(name, "RUST_MIN_STACK") == 0);
+    for (char **entry = environ; *entry != NULL; entry++)
+        if (starts(*entry, name) && (*entry)[strlen(name)] == '=')
+            return *entry + strlen(name) + 1;
+    return NULL;
+}
+
+/* Which files does it open? The model's, for reading, and those that tell how many processors it may use. */
+int open64(const char *path, int flags, ...) {
+    va_list rest;
+    va_start(rest, flags);
+    int mode = flags & O_CREAT ? va_arg(rest, int) : 0;
+    va_end(rest);
+    if (watched) {
+        files_opened++;
+        CHECK((flags & O_ACCMODE) == O_RDONLY);
+        CHECK(starts(path, model_folder) || starts(path, "/nowhere") || starts(path, "/proc/self/") || starts(path, "/sys/fs/cgroup"));
+    }
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
 
 /* What a guest must leave as it was. */
 struct process {
@@ -101,17 +135,24 @@ static void use(const char *path, const char *threads, const struct process *bef
     }
     size_t room = (size_t)4 << 20;
     void *vectors = malloc(room);
+    watched = true;
     cloze_options *options = library.options_new();
     cloze_model *model = NULL;
     CHECK(library.options_set(options, "threads", threads, NULL) == CLOZE_OK);
     CHECK(library.model_load(path, options, &model, NULL) == CLOZE_OK);
     library.options_free(options);
+    watched = false;
+    CHECK(files_opened > 0); /* else this file does not see what the library opens */
     unchanged(before, before->threads);
+    watched = true;
     CHECK(library.encode(model, NULL, texts, lengths, MANY, vectors, room, &written, NULL, NULL) == CLOZE_OK);
-    unchanged(before, before->threads + atoi(threads) - 1);
+    watched = false;
+    unchanged(before, before->threads + (atoi(threads) > 0 ? atoi(threads) : (int)sysconf(_SC_NPROCESSORS_ONLN)) - 1);
+    watched = true;
     library.model_free(model);
     /* Errors are silent, too. */
     CHECK(library.model_load("/nowhere", NULL, &model, NULL) == CLOZE_IO);
+    watched = false;
     free(vectors);
     for (int wait = 0; wait < 200 && entries("/proc/self/task") > before->threads; wait++)
         usleep(10000);
@@ -124,7 +165,9 @@ int main(int argc, char **argv) {
     setlocale(LC_ALL, "C");
     static struct process before;
     look(&before);
+    watched = true;
     void *handle = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    watched = false;
     CHECK(handle != NULL);
     unchanged(&before, before.threads);
     *(void **)&library.options_new = find(handle, "cloze_options_new");
@@ -133,7 +176,9 @@ int main(int argc, char **argv) {
     *(void **)&library.model_load = find(handle, "cloze_model_load");
     *(void **)&library.model_free = find(handle, "cloze_model_free");
     *(void **)&library.encode = find(handle, "cloze_encode");
+    model_folder = argv[2];
     use(argv[2], "1", &before);
     use(argv[2], "3", &before);
+    use(argv[2], "auto", &before);
     return 0;
 }

@@ -105,8 +105,10 @@ static void memory(const char *path) {
 
     size_t small = 0, large = 0, none = 9;
     OK(cloze_memory_peak(model, 16, 1, &small, error));
-    OK(cloze_memory_peak(model, 4096, 64, &large, error));
+    OK(cloze_memory_peak(model, 16, 64, &large, error));
     CHECK(small > 0 && large >= small);
+    EXPECT(CLOZE_INVALID_ARGUMENT, cloze_memory_peak(model, 1000000, 1, &none, error));
+    CHECK(none == 0);
     EXPECT_WORD(CLOZE_INVALID_ARGUMENT, "weights_mapped", cloze_memory_statistics(model, "heap", &none, error));
     CHECK(none == 0);
     cloze_model_free(model);

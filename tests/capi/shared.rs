@@ -1,7 +1,6 @@
 //! Which library and which compiler do the tests of the C ABI use?
 //!
-//! The library is the one that is shipped, built as `make lib` builds it, once for all tests, in a target folder of its own so
-//! that it waits for no other build.
+//! The library is the one that is shipped, built as `make lib` builds it and where, once for all tests.
 
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
@@ -24,7 +23,7 @@ pub fn scratch() -> PathBuf {
 pub fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
-        let target = scratch().join("target");
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("clib");
         let done = Command::new(env!("CARGO"))
             .args(["build", "--release", "--no-default-features", "--lib", "--quiet", "--target-dir"])
             .arg(&target)
@@ -41,7 +40,7 @@ pub fn library() -> &'static Path {
 pub fn library_folder() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = scratch().join(format!("lib-{}", std::process::id()));
+        let folder = scratch().join("lib");
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
         for name in ["libcloze.so.1", "libcloze.so"] {

@@ -4,7 +4,7 @@
 //! (queries times keys), softmax, and the weighted sum of values, all in the worker's own scratch. Keys are taken in one fixed
 //! order over the whole sequence, so that a result depends on the sequence alone.
 
-use super::gemm::{PANEL, Start, Tile, row_stride, split};
+use super::gemm::{Ahead, PANEL, Start, Tile, row_stride, split};
 use super::kernels::Kernels;
 
 /// Query rows handled together: the tile rows of every table divide it.
@@ -99,6 +99,7 @@ unsafe fn multiply(kernels: &Kernels, p: &Product, rows: usize, columns: usize, 
                     c_stride: out_stride,
                     rows,
                     start: Start::Zero,
+                    ahead: Ahead::none(p.panels),
                 });
             }
         }

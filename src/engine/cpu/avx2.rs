@@ -57,6 +57,10 @@ mod x86 {
             _mm256_storeu_ps(p, v)
         }
         #[inline(always)]
+        unsafe fn prefetch(p: *const f32) {
+            _mm_prefetch::<_MM_HINT_T1>(p.cast());
+        }
+        #[inline(always)]
         unsafe fn load_part(p: *const f32, n: usize, fill: f32) -> __m256 {
             let mask = first(n);
             _mm256_blendv_ps(_mm256_set1_ps(fill), _mm256_maskload_ps(p, mask), _mm256_castsi256_ps(mask))

@@ -54,6 +54,10 @@ mod x86 {
             _mm512_storeu_ps(p, v)
         }
         #[inline(always)]
+        unsafe fn prefetch(p: *const f32) {
+            _mm_prefetch::<_MM_HINT_T1>(p.cast());
+        }
+        #[inline(always)]
         unsafe fn load_part(p: *const f32, n: usize, fill: f32) -> __m512 {
             _mm512_mask_loadu_ps(_mm512_set1_ps(fill), first(n), p)
         }

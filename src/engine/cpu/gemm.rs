@@ -41,6 +41,34 @@ pub(super) struct Tile {
     pub rows: usize,
     /// What the sum starts from.
     pub start: Start,
+    /// What to fetch into the cache meanwhile.
+    pub ahead: Ahead,
+}
+
+/// Numbers that a later tile reads, fetched one cache line a step of the depth. A few tokens' products are bound by memory: the
+/// next panel must be on its way while this one is multiplied.
+#[derive(Clone, Copy)]
+pub(super) struct Ahead {
+    first: *const f32,
+    step: usize,
+}
+
+impl Ahead {
+    /// Nothing: lines of the tile's own panel, which are there.
+    pub(super) fn none(panel: *const f32) -> Ahead {
+        Ahead { first: panel, step: 0 }
+    }
+
+    /// The share of `next`, a panel of `depth` rows, that tile `i` of `tiles` over the present panel fetches: the first two
+    /// tiles a half each; a single tile every other line, whose neighbour the processor brings along.
+    pub(super) fn share(next: &[f32], depth: usize, tiles: usize, i: usize) -> Ahead {
+        const LINE: usize = 16;
+        match (tiles, i) {
+            (1, _) => Ahead { first: next.as_ptr(), step: PANEL },
+            (_, 0 | 1) => Ahead { first: next[i * depth * LINE..].as_ptr(), step: LINE },
+            _ => Ahead::none(next.as_ptr()),
+        }
+    }
 }
 
 /// `ROWS` rows and `COLUMNS` registers of columns, beginning at column `at` of the panel.
@@ -56,6 +84,7 @@ pub(super) unsafe fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize>(t: &
         }
         let mut sums = [start; ROWS];
         for k in 0..t.depth {
+            S::prefetch(t.ahead.first.wrapping_add(k * t.ahead.step));
             let b: [S::V; COLUMNS] = std::array::from_fn(|i| S::load(t.b.add(k * PANEL + at + i * S::LANES)));
             for (r, row) in sums.iter_mut().enumerate() {
                 let a = S::splat(*t.a.add(r * t.a_stride + k));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::attention::{Head, attend};
 use super::buffer::Buffer;
-use super::gemm::{PANEL, Start, Tile, split};
+use super::gemm::{Ahead, PANEL, Start, Tile, split};
 use super::kernels::NormRow;
 use super::pack::Packed;
 use super::plan::{Cut, Place, Plan, ROW_CHUNK};
@@ -180,6 +180,7 @@ impl Work {
         for panel in first_panel..first_panel + count {
             let start = bias.map_or(Start::Zero, |b| Start::Bias(self.vector(b)[panel * PANEL..].as_ptr()));
             let b = matrix.panel(panel).as_ptr();
+            let next = (panel + 1 < first_panel + count).then(|| matrix.panel(panel + 1));
             for i in 0..tiles {
                 let (at, rows) = split(rows, tiles, i);
                 // SAFETY: the rows lie in the plan's places, whose strides hold whole panels; this task alone writes these
@@ -187,7 +188,8 @@ impl Work {
                 unsafe {
                     let a = self.row(input.index(), first_row + at);
                     let c = self.row(step, first_row + at).add(panel * PANEL);
-                    (kernels.tile)(&Tile { a, a_stride, b, depth: matrix.depth, c, c_stride, rows, start });
+                    let ahead = next.map_or(Ahead::none(b), |next| Ahead::share(next, matrix.depth, tiles, i));
+                    (kernels.tile)(&Tile { a, a_stride, b, depth: matrix.depth, c, c_stride, rows, start, ahead });
                     if activation != Activation::Identity {
                         (kernels.activate)(activation, c, rows, c_stride);
                     }

@@ -1,5 +1,8 @@
 //! Weights as the kernels want them: matrices in panels, vectors padded to panels, tables where they lie.
 
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
 use super::buffer::Buffer;
 use super::gemm::PANEL;
 use crate::engine::weights::{Role, Weight};
@@ -10,13 +13,13 @@ use crate::quant::Tensor;
 pub(super) enum Packed {
     Matrix(Matrix),
     /// Padded with zeros to whole panels.
-    Vector(Buffer),
+    Vector(Span),
     Table(Tensor),
 }
 
 /// A matrix (outputs, inputs) in panels of `PANEL` outputs; see [`super::gemm`].
 pub(super) struct Matrix {
-    pub panels: Buffer,
+    pub panels: Span,
     pub depth: usize,
 }
 
@@ -28,37 +31,77 @@ impl Matrix {
     }
 }
 
+/// A part of the buffer that holds all packed weights of a model: one allocation, so that large pages serve it whole.
+pub(super) struct Span {
+    all: Arc<Buffer>,
+    range: Range<usize>,
+}
+
+impl Deref for Span {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.all[self.range.clone()]
+    }
+}
+
 impl Packed {
-    /// Packs `weight`.
+    /// Packs all weights of a model.
     ///
     /// # Errors
     /// `NonFinite` naming the tensor when a number is NaN or infinite (tables are read only as tokens need them, so theirs
     /// show up in results instead); `OutOfMemory`.
-    pub(super) fn new(weight: &Weight) -> Result<Packed> {
-        match weight.role {
-            Role::Matrix => pack_matrix(weight).map(Packed::Matrix),
-            Role::Vector => pack_vector(weight).map(Packed::Vector),
-            Role::Table => Ok(Packed::Table(weight.tensors[0].clone())),
+    pub(super) fn all(weights: &[Weight]) -> Result<Vec<Packed>> {
+        let mut total = 0usize;
+        let mut ranges = Vec::with_capacity(weights.len());
+        for weight in weights {
+            let Some(end) = packed_len(weight).and_then(|len| total.checked_add(len)) else {
+                return fail(ErrorKind::InvalidTensor, format!("tensor {:?} is too large", weight.name));
+            };
+            ranges.push(total..end);
+            total = end;
         }
+        let mut buffer = Buffer::zeroed(total)?;
+        for (weight, range) in weights.iter().zip(&ranges) {
+            match weight.role {
+                Role::Matrix => pack_matrix(weight, &mut buffer[range.clone()])?,
+                Role::Vector => pack_vector(weight, &mut buffer[range.clone()])?,
+                Role::Table => {}
+            }
+        }
+        let all = Arc::new(buffer);
+        let packed = |(weight, range): (&Weight, Range<usize>)| {
+            let span = Span { all: Arc::clone(&all), range };
+            match weight.role {
+                Role::Matrix => Packed::Matrix(Matrix { panels: span, depth: weight.tensors[0].row_len() }),
+                Role::Vector => Packed::Vector(span),
+                Role::Table => Packed::Table(weight.tensors[0].clone()),
+            }
+        };
+        Ok(weights.iter().zip(ranges).map(packed).collect())
     }
 
     /// Bytes in this process's own memory, and bytes used in a mapped file.
     pub(super) fn bytes(&self) -> (usize, usize) {
         match self {
-            Packed::Matrix(m) => (m.panels.bytes(), 0),
-            Packed::Vector(v) => (v.bytes(), 0),
+            Packed::Matrix(Matrix { panels: span, .. }) | Packed::Vector(span) => (span.len() * 4, 0),
             Packed::Table(t) if t.bytes().is_mapped() => (0, t.bytes().len()),
             Packed::Table(t) => (t.bytes().len(), 0),
         }
     }
 }
 
-fn pack_matrix(weight: &Weight) -> Result<Matrix> {
-    let (outputs, depth) = (weight.rows(), weight.tensors[0].row_len());
-    let Some(len) = outputs.checked_next_multiple_of(PANEL).and_then(|n| n.checked_mul(depth)) else {
-        return fail(ErrorKind::InvalidTensor, format!("tensor {:?} is too large", weight.name));
-    };
-    let mut panels = Buffer::zeroed(len)?;
+/// Numbers that the packed form of `weight` takes, in whole panels.
+fn packed_len(weight: &Weight) -> Option<usize> {
+    match weight.role {
+        Role::Matrix => weight.rows().checked_next_multiple_of(PANEL)?.checked_mul(weight.tensors[0].row_len()),
+        Role::Vector => weight.tensors.iter().map(|t| t.rows() * t.row_len()).sum::<usize>().checked_next_multiple_of(PANEL),
+        Role::Table => Some(0),
+    }
+}
+
+fn pack_matrix(weight: &Weight, panels: &mut [f32]) -> Result<()> {
+    let depth = weight.tensors[0].row_len();
     let mut output = 0;
     // A whole panel's rows at once: their scattered writes then meet in the cache.
     let mut rows = vec![0f32; depth * PANEL];
@@ -76,10 +119,10 @@ fn pack_matrix(weight: &Weight) -> Result<Matrix> {
             output += count;
         }
     }
-    Ok(Matrix { panels, depth })
+    Ok(())
 }
 
-/// Writes `rows` (each `depth` long) as columns `column..` of a panel, a few hundred rows of the panel at a time.
+/// Writes `rows` (each `depth` long) as columns `column..` of a panel, a few dozen rows of the panel at a time.
 fn transpose(rows: &[f32], depth: usize, panel: &mut [f32], column: usize) {
     const STRIP: usize = 64;
     for start in (0..depth).step_by(STRIP) {
@@ -92,9 +135,7 @@ fn transpose(rows: &[f32], depth: usize, panel: &mut [f32], column: usize) {
     }
 }
 
-fn pack_vector(weight: &Weight) -> Result<Buffer> {
-    let len: usize = weight.tensors.iter().map(|t| t.rows() * t.row_len()).sum();
-    let mut vector = Buffer::zeroed(len.next_multiple_of(PANEL))?;
+fn pack_vector(weight: &Weight, vector: &mut [f32]) -> Result<()> {
     let mut at = 0;
     for tensor in &weight.tensors {
         let values = tensor.to_f32();
@@ -102,7 +143,7 @@ fn pack_vector(weight: &Weight) -> Result<Buffer> {
         vector[at..at + values.len()].copy_from_slice(&values);
         at += values.len();
     }
-    Ok(vector)
+    Ok(())
 }
 
 fn check_finite(values: &[f32], weight: &Weight) -> Result<()> {
@@ -127,7 +168,7 @@ mod tests {
     fn stacked_matrices_are_packed_as_one() {
         let part = |base: usize, rows| tensor(rows, 70, move |r, c| (base + r) as f32 * 100.0 + c as f32);
         let weight = Weight { name: "w".into(), role: Role::Matrix, tensors: vec![part(0, 20), part(20, 45)] };
-        let Packed::Matrix(m) = Packed::new(&weight).unwrap() else { panic!("a matrix") };
+        let Some(Packed::Matrix(m)) = Packed::all(&[weight]).unwrap().pop() else { panic!("a matrix") };
         for n in 0..96 {
             for k in 0..70 {
                 let expected = if n < 65 { n as f32 * 100.0 + k as f32 } else { 0.0 };
@@ -141,7 +182,7 @@ mod tests {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let t = tensor(3, 5, |r, c| if (r, c) == (2, 1) { bad } else { 1.0 });
             for role in [Role::Matrix, Role::Vector] {
-                let e = Packed::new(&Weight { name: "layer.7".into(), role, tensors: vec![t.clone()] }).err().unwrap();
+                let e = Packed::all(&[Weight { name: "layer.7".into(), role, tensors: vec![t.clone()] }]).err().unwrap();
                 assert_eq!(e.kind(), ErrorKind::NonFinite);
                 assert!(e.message().contains("layer.7"));
             }

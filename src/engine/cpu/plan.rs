@@ -135,7 +135,7 @@ fn first_gap(mut alive: Vec<Place>, size: usize) -> usize {
 /// tasks, so that one that is held up elsewhere costs little.
 fn cut(node: &Node, rows: usize, weights: &[Packed], threads: usize) -> Cut {
     const BLOCK_BYTES: usize = 512 * 1024;
-    const TASKS_PER_THREAD: usize = 6;
+    const TASKS_PER_THREAD: usize = 3;
     let Op::Linear { weight, .. } = node.op else {
         return Cut { row_blocks: 0, panel_groups: 0, panels: 0 };
     };

@@ -58,7 +58,7 @@ impl Engine {
     /// `NonFinite` naming a damaged tensor, `OutOfMemory`, `InvalidArgument` for an instruction set that is not here.
     pub fn new(weights: &[Weight], isa: Option<&str>) -> Result<Engine> {
         let kernels = kernels::choose(isa)?;
-        let weights = weights.iter().map(Packed::new).collect::<Result<_>>()?;
+        let weights = Packed::all(weights)?;
         Ok(Engine {
             shared: Arc::new(Shared { kernels, weights }),
             pool: Pool::new(),

@@ -14,6 +14,8 @@ pub(super) trait Simd: Copy {
     unsafe fn splat(x: f32) -> Self::V;
     unsafe fn load(p: *const f32) -> Self::V;
     unsafe fn store(p: *mut f32, v: Self::V);
+    /// Asks for the cache line at `p`, which need not be readable.
+    unsafe fn prefetch(p: *const f32);
     /// The first `n < LANES` numbers, the rest `fill`.
     unsafe fn load_part(p: *const f32, n: usize, fill: f32) -> Self::V;
     /// Writes the first `n < LANES` numbers.
@@ -68,6 +70,8 @@ impl Simd for Portable {
         // SAFETY: the caller gives eight writable numbers.
         unsafe { p.cast::<[f32; 8]>().write_unaligned(v) }
     }
+    #[inline(always)]
+    unsafe fn prefetch(_: *const f32) {}
     #[inline(always)]
     unsafe fn load_part(p: *const f32, n: usize, fill: f32) -> Self::V {
         // SAFETY: the caller gives n readable numbers.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::gemm::{PANEL, Start, Tile};
+use super::gemm::{Ahead, PANEL, Start, Tile};
 use super::kernels::{self, Kernels, NormRow};
 use super::reference;
 use super::run::Engine;
@@ -58,6 +58,7 @@ fn every_tile_agrees_with_the_reference() {
                                 c: c[first * (PANEL + 3)..].as_mut_ptr(),
                                 c_stride: PANEL + 3,
                                 rows: k.tile_rows.min(rows - first),
+                                ahead: Ahead::none(b.as_ptr()),
                                 start: if biased { Start::Bias(bias.as_ptr()) } else { Start::Zero },
                             };
                             // SAFETY: the buffers have these sizes; `all` yields tables that run here.
@@ -257,10 +258,6 @@ fn whole_runs_agree_with_the_reference() {
     }
 }
 
-fn engine_weights(weights: &[Weight]) -> Vec<super::pack::Packed> {
-    weights.iter().map(|w| super::pack::Packed::new(w).unwrap()).collect()
-}
-
 #[test]
 fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
     let (weights, graph) = everything();
@@ -272,7 +269,7 @@ fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
         reversed.reverse();
         // Long enough to be worth helpers.
         let repeated: Vec<usize> = LENGTHS.iter().chain(LENGTHS).copied().collect();
-        assert!(super::plan::Plan::new(&graph, &batch(&repeated), &engine_weights(&weights), 2).unwrap().threads == 2);
+        assert!(super::plan::Plan::new(&graph, &batch(&repeated), &super::pack::Packed::all(&weights).unwrap(), 2).unwrap().threads == 2);
         for threads in [1, 2, 3, 5] {
             for lengths in [LENGTHS, &reversed, &repeated, &[250, 1], &[1, 1, 1, 33]] {
                 let rows = run(lengths, threads);

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Makes tests/golden again with the reference implementation, in .venv. The versions are pinned beside the scripts; another
+# machine may differ in the last bits, which the tests' tolerances allow.
+set -eu
+cd "$(dirname "$0")/.."
+
+[ -x .venv/bin/python ] || python3 -m venv .venv
+.venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements.txt
+.venv/bin/python tests/golden/make/models.py
+.venv/bin/python tests/golden/make/tokenizer.py
+sh scripts/model.sh
+if [ -n "${STSB:-}" ]; then
+    .venv/bin/python tests/golden/make/minilm.py models/minilm "$STSB"
+else
+    echo "SKIPPED: minilm.py also needs the STS benchmark: STSB=<folder that holds stsb/en-test.csv> make golden"
+fi
+git status --short tests/golden
