@@ -39,7 +39,6 @@ use crate::tasks::{Embeddings, Model, Request, Vectors};
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no slices and no tuples")]
 pub unsafe extern "C" fn cloze_encode(
     model: *const cloze_model,
     request: *const cloze_request,

@@ -1,7 +1,7 @@
 //! What does a C program see?
 //!
 //! The types and functions of `include/cloze.h`, which cbindgen makes from this folder: the doc comments here are the manual
-//! of the C ABI, written in C's words. There is no logic: a call checks its pointers ([`guard`]), turns them into Rust values,
+//! of the C ABI, written in C's words. There is no logic: a call checks its pointers (`guard`), turns them into Rust values,
 //! calls [`crate::tasks`], and hands the answer to a handle or a caller's buffer. One file a handle:
 //!
 //! - [`error`]: `cloze_status`, `cloze_error`, versions

@@ -70,7 +70,6 @@ pub unsafe extern "C" fn cloze_report_dimensions(report: *const cloze_report) ->
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no structures that can grow")]
 pub unsafe extern "C" fn cloze_report_text(
     report: *const cloze_report,
     text: usize,

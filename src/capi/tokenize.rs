@@ -28,7 +28,6 @@ pub struct cloze_tokens {
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no slices and no options")]
 pub unsafe extern "C" fn cloze_tokenize(
     model: *const cloze_model,
     request: *const cloze_request,
@@ -97,7 +96,7 @@ pub unsafe extern "C" fn cloze_tokens_truncated(tokens: *const cloze_tokens) -> 
 ///
 /// - `id`: the token's number in the vocabulary
 /// - `type_id`: the segment, 0 for the text and 1 for its pair
-/// - `special`: whether the template added it, as [CLS] and [SEP]
+/// - `special`: whether the template added it, as `[CLS]` and `[SEP]`
 /// - `start`, `end`: where it stands in its own text (the pair's tokens: in the pair), from `start` up to but not including
 ///   `end`, in the unit that the request's `offsets` names; both 0 for special tokens. Where a prompt stands before the text,
 ///   it is counted
@@ -106,7 +105,6 @@ pub unsafe extern "C" fn cloze_tokens_truncated(tokens: *const cloze_tokens) -> 
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]
-#[expect(clippy::too_many_arguments, reason = "C has no structures that can grow")]
 pub unsafe extern "C" fn cloze_tokens_get(
     tokens: *const cloze_tokens,
     window: usize,

@@ -179,49 +179,66 @@ impl Drop for Team {
 /// Threads come and go as they like: each walks the steps in order, takes tasks while there are any, waits for those that
 /// others took, and goes on. One that comes late finds the first steps done and catches up. Which thread runs a task never
 /// changes what the task computes.
+///
+/// The tasks of a step are dealt out in as many lanes as there are threads, in order: a thread begins with its own lane, so that
+/// it mostly finds in its cache what it wrote in the step before, and then helps with the others'.
 pub struct Steps {
-    steps: Vec<Step>,
+    lanes: usize,
+    counters: Vec<Lane>,
+    done: Vec<Done>,
     halted: AtomicBool,
     panicked: AtomicBool,
 }
 
-// A cache line each: threads write one step's counters while others read the next one's.
+// A cache line each: threads write one counter while others read its neighbour.
 #[repr(align(64))]
-struct Step {
-    tasks: usize,
-    taken: AtomicUsize,
-    done: AtomicUsize,
+struct Lane {
+    end: usize,
+    next: AtomicUsize,
 }
 
-/// A number of tasks that no step has: a step whose counter is set to it gives out no more.
+#[repr(align(64))]
+struct Done {
+    tasks: usize,
+    count: AtomicUsize,
+}
+
+/// A task number that no step has: a lane set to it gives out no more.
 const CLOSED: usize = usize::MAX / 2;
 
 impl Steps {
-    /// Steps with these numbers of tasks.
-    pub fn new(tasks: impl IntoIterator<Item = usize>) -> Self {
-        let steps = tasks.into_iter().map(|tasks| Step { tasks, taken: AtomicUsize::new(0), done: AtomicUsize::new(0) }).collect();
-        Steps { steps, halted: AtomicBool::new(false), panicked: AtomicBool::new(false) }
+    /// Steps with these numbers of tasks, for `lanes` threads.
+    pub fn new(tasks: &[usize], lanes: usize) -> Self {
+        let lanes = lanes.max(1);
+        let lane = |(tasks, lane): (usize, usize)| Lane { end: tasks * (lane + 1) / lanes, next: AtomicUsize::new(tasks * lane / lanes) };
+        Steps {
+            lanes,
+            counters: tasks.iter().flat_map(|t| (0..lanes).map(move |l| (*t, l))).map(lane).collect(),
+            done: tasks.iter().map(|t| Done { tasks: *t, count: AtomicUsize::new(0) }).collect(),
+            halted: AtomicBool::new(false),
+            panicked: AtomicBool::new(false),
+        }
     }
 
-    /// Works through the steps until all are done or the job is halted. `halt` is asked before each step (by the caller's
-    /// thread; helpers pass `|| false`); `task(step, number)` does one task.
-    pub fn work(&self, halt: impl Fn() -> bool, task: impl Fn(usize, usize)) {
-        for (i, step) in self.steps.iter().enumerate() {
+    /// Works through the steps as thread `thread` until all are done or the job is halted. `halt` is asked before each step (by
+    /// the caller's thread; helpers pass `|| false`); `task(step, number)` does one task.
+    pub fn work(&self, thread: usize, halt: impl Fn() -> bool, task: impl Fn(usize, usize)) {
+        for (i, done) in self.done.iter().enumerate() {
+            let lanes = &self.counters[i * self.lanes..(i + 1) * self.lanes];
             if halt() {
-                self.halt(step);
+                self.halt(lanes, done);
                 return;
             }
-            while !self.halted.load(Ordering::Acquire) {
-                let number = step.taken.fetch_add(1, Ordering::AcqRel);
-                if number >= step.tasks {
-                    break;
+            for offset in 0..self.lanes {
+                let lane = &lanes[(thread + offset) % self.lanes];
+                while let Some(number) = self.take(lane) {
+                    if catch_unwind(AssertUnwindSafe(|| task(i, number))).is_err() {
+                        self.panicked.store(true, Ordering::Release);
+                    }
+                    done.count.fetch_add(1, Ordering::AcqRel);
                 }
-                if catch_unwind(AssertUnwindSafe(|| task(i, number))).is_err() {
-                    self.panicked.store(true, Ordering::Release);
-                }
-                step.done.fetch_add(1, Ordering::AcqRel);
             }
-            if !self.wait(step, step.tasks) {
+            if !self.wait(done) {
                 return;
             }
         }
@@ -237,19 +254,27 @@ impl Steps {
         self.panicked.load(Ordering::Acquire)
     }
 
-    /// Lets nobody take another task of `step`, waits for those taken, and marks the job halted.
-    fn halt(&self, step: &Step) {
-        let taken = step.taken.swap(CLOSED, Ordering::AcqRel).min(step.tasks);
+    fn take(&self, lane: &Lane) -> Option<usize> {
+        // Looking first keeps threads that come to an empty lane from fighting over its counter.
+        if self.halted.load(Ordering::Acquire) || lane.next.load(Ordering::Relaxed) >= lane.end {
+            return None;
+        }
+        Some(lane.next.fetch_add(1, Ordering::AcqRel)).filter(|n| *n < lane.end)
+    }
+
+    /// Lets nobody take another task of a step, waits for those taken, and marks the job halted.
+    fn halt(&self, lanes: &[Lane], done: &Done) {
+        let left: usize = lanes.iter().map(|l| l.end.saturating_sub(l.next.swap(CLOSED, Ordering::AcqRel))).sum();
         self.halted.store(true, Ordering::Release);
-        while step.done.load(Ordering::Acquire) < taken {
+        while done.count.load(Ordering::Acquire) < done.tasks - left {
             std::thread::yield_now();
         }
     }
 
-    /// Waits until `tasks` tasks of `step` are done; `false` when the job was halted instead.
-    fn wait(&self, step: &Step, tasks: usize) -> bool {
+    /// Waits until the step's tasks are done; `false` when the job was halted instead.
+    fn wait(&self, done: &Done) -> bool {
         let mut spins = 0u32;
-        while step.done.load(Ordering::Acquire) < tasks {
+        while done.count.load(Ordering::Acquire) < done.tasks {
             if self.halted.load(Ordering::Acquire) {
                 return false;
             }
@@ -267,7 +292,7 @@ mod tests {
 
     fn run(threads: usize, tasks: &[usize], halt_at: Option<usize>) -> (Arc<Steps>, Vec<usize>) {
         let pool = Pool::new();
-        let steps = Arc::new(Steps::new(tasks.iter().copied()));
+        let steps = Arc::new(Steps::new(tasks, threads));
         let counts: Arc<Vec<AtomicUsize>> = Arc::new(tasks.iter().map(|_| AtomicUsize::new(0)).collect());
         let order = Arc::new(AtomicUsize::new(0));
         let (s, c) = (Arc::clone(&steps), Arc::clone(&counts));
@@ -277,7 +302,7 @@ mod tests {
                 at.set(at.get() + 1);
                 thread == 0 && halt_at == Some(at.get() - 1)
             };
-            s.work(halt, |step, _| {
+            s.work(thread, halt, |step, _| {
                 assert!(order.fetch_max(step, Ordering::SeqCst) <= step, "a step began before the one before was done");
                 c[step].fetch_add(1, Ordering::SeqCst);
             });
@@ -308,8 +333,8 @@ mod tests {
 
     #[test]
     fn a_panicking_task_is_reported_and_hangs_nobody() {
-        let steps = Steps::new([3, 3]);
-        steps.work(|| false, |step, number| assert!((step, number) != (0, 1), "planted"));
+        let steps = Steps::new(&[3, 3], 2);
+        steps.work(0, || false, |step, number| assert!((step, number) != (0, 1), "planted"));
         assert!(steps.is_panicked());
     }
 

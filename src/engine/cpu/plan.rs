@@ -131,19 +131,25 @@ fn first_gap(mut alive: Vec<Place>, size: usize) -> usize {
     start
 }
 
-/// Row blocks keep the block's input in the second-level cache while panels pass by; panel groups give each thread several
-/// tasks, so that one that is held up elsewhere costs little.
+/// Row blocks keep the block's input in the second-level cache while panels pass by. Several threads share the rows where there
+/// are enough of them (each then reads in the next operation the rows that it wrote in this one), otherwise the panels. Each
+/// thread's share is several tasks, so that one that is held up elsewhere costs little.
 fn cut(node: &Node, rows: usize, weights: &[Packed], threads: usize) -> Cut {
     const BLOCK_BYTES: usize = 512 * 1024;
-    const TASKS_PER_THREAD: usize = 3;
+    const TASKS_PER_THREAD: usize = 4;
+    const ROWS_PER_THREAD: usize = 24;
     let Op::Linear { weight, .. } = node.op else {
         return Cut { row_blocks: 0, panel_groups: 0, panels: 0 };
     };
     let Packed::Matrix(matrix) = &weights[weight.0] else { unreachable!("the engine checked each weight's role") };
+    let panels = node.width.div_ceil(PANEL);
     let block_rows = (BLOCK_BYTES / 4 / matrix.depth.max(1)).clamp(24, 512);
     let row_blocks = rows.div_ceil(block_rows).max(1);
-    let panels = node.width.div_ceil(PANEL);
-    let panel_groups = if threads == 1 { 1 } else { (threads * TASKS_PER_THREAD).div_ceil(row_blocks).clamp(1, panels) };
+    if threads == 1 {
+        return Cut { row_blocks, panel_groups: 1, panels };
+    }
+    let row_blocks = if rows >= threads * ROWS_PER_THREAD { row_blocks.next_multiple_of(threads) } else { row_blocks };
+    let panel_groups = (threads * TASKS_PER_THREAD).div_ceil(row_blocks).clamp(1, panels.div_ceil(2));
     Cut { row_blocks, panel_groups, panels }
 }
 

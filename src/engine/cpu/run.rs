@@ -87,7 +87,7 @@ impl Engine {
         let threads = plan.threads;
         let _counted = Counted::new(&self.runs);
         let mut area = self.area(plan.len())?;
-        let steps = Steps::new(plan.tasks.iter().copied());
+        let steps = Steps::new(&plan.tasks, threads);
         let work = Work::new(Arc::clone(&self.shared), Arc::clone(graph), Arc::clone(batch), plan, &mut area);
         let run = Arc::new((work, steps));
         let (job_run, job_control) = (Arc::clone(&run), control.clone());
@@ -95,7 +95,7 @@ impl Engine {
             let (work, steps) = &*job_run;
             // SAFETY: `Steps` gives each task to one thread, in an order in which inputs are complete; the area lives until the
             // caller's own `work` returns, and by then no task runs or will.
-            steps.work(|| thread == 0 && job_control.stopped().is_some(), |step, task| unsafe { work.task(step, task, thread) });
+            steps.work(thread, || thread == 0 && job_control.stopped().is_some(), |step, task| unsafe { work.task(step, task, thread) });
         });
         self.pool.run(threads, &job);
         let (work, steps) = &*run;
