@@ -20,6 +20,8 @@ pub(super) enum Start {
     Zero,
     /// One number a column, `PANEL` of them.
     Bias(*const f32),
+    /// What C holds: the sum over an earlier part of the depth.
+    Sum,
 }
 
 /// One tile: `c[rows, PANEL] = start + a[rows, depth] * b[depth, PANEL]`.
@@ -83,6 +85,13 @@ pub(super) unsafe fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize>(t: &
             }
         }
         let mut sums = [start; ROWS];
+        if let Start::Sum = t.start {
+            for (r, row) in sums.iter_mut().enumerate() {
+                for (i, sum) in row.iter_mut().enumerate() {
+                    *sum = S::load(t.c.add(r * t.c_stride + at + i * S::LANES));
+                }
+            }
+        }
         for k in 0..t.depth {
             S::prefetch(t.ahead.first.wrapping_add(k * t.ahead.step));
             let b: [S::V; COLUMNS] = std::array::from_fn(|i| S::load(t.b.add(k * PANEL + at + i * S::LANES)));
@@ -107,6 +116,14 @@ pub(super) fn row_stride(width: usize) -> usize {
     width.next_multiple_of(PANEL) + 16
 }
 
+/// The parts into which a depth is cut, so that a block of A and the panels that pass by it fit the second-level cache. The sum
+/// goes on from one part to the next in the same order, through C instead of a register: the cut never changes a result.
+pub(super) fn depth_parts(depth: usize) -> impl Iterator<Item = (usize, usize)> {
+    const LONGEST: usize = 768;
+    let parts = depth.div_ceil(LONGEST).max(1);
+    (0..parts).map(move |i| split(depth, parts, i))
+}
+
 /// Rows of tile `i` of `tiles` even tiles over `rows` rows: (first, count).
 pub(super) fn split(rows: usize, tiles: usize, i: usize) -> (usize, usize) {
     let first = rows * i / tiles;
@@ -124,6 +141,15 @@ mod tests {
             assert!(stride >= width.next_multiple_of(PANEL));
             assert_ne!(stride * 4 % 4096, 0, "{width}");
             assert_eq!(stride % 16, 0, "rows begin on a cache line");
+        }
+    }
+
+    #[test]
+    fn depth_is_cut_into_parts_that_cover_it() {
+        for depth in [1, 384, 768, 769, 1024, 3072] {
+            let parts: Vec<_> = depth_parts(depth).collect();
+            assert_eq!(parts.iter().map(|p| p.1).sum::<usize>(), depth);
+            assert!(parts.iter().all(|p| p.1 <= 768) && parts[0].0 == 0);
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::attention::{Head, attend};
 use super::buffer::Buffer;
-use super::gemm::{Ahead, PANEL, Start, Tile, split};
+use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
 use super::kernels::NormRow;
 use super::pack::Packed;
 use super::plan::{Cut, Place, Plan, ROW_CHUNK};
@@ -174,25 +174,47 @@ impl Work {
         let Cut { row_blocks, panel_groups, panels } = self.plan.cuts[step];
         let (first_row, rows) = split(self.place(step).rows, row_blocks, task / panel_groups);
         let (first_panel, count) = split(panels, panel_groups, task % panel_groups);
+        for (from, depth) in depth_parts(matrix.depth) {
+            for panel in first_panel..first_panel + count {
+                let start = match bias {
+                    _ if from > 0 => Start::Sum,
+                    Some(bias) => Start::Bias(self.vector(bias)[panel * PANEL..].as_ptr()),
+                    None => Start::Zero,
+                };
+                let last = from + depth == matrix.depth;
+                let block = Block {
+                    rows: first_row..first_row + rows,
+                    panel,
+                    part: &matrix.panel(panel)[from * PANEL..(from + depth) * PANEL],
+                    next: (panel + 1 < first_panel + count).then(|| &matrix.panel(panel + 1)[from * PANEL..(from + depth) * PANEL]),
+                    from,
+                    start,
+                    activation: if last { activation } else { Activation::Identity },
+                };
+                // SAFETY: this task alone writes these rows of this panel; the shapes were checked before the run.
+                unsafe { self.block(step, input, &block) }
+            }
+        }
+    }
+
+    /// A part of the depth of one panel, for a block of rows.
+    unsafe fn block(&self, step: usize, input: ValueId, block: &Block<'_>) {
         let kernels = self.shared.kernels;
+        let rows = block.rows.len();
         let tiles = rows.div_ceil(kernels.tile_rows);
+        let depth = block.part.len() / PANEL;
         let (a_stride, c_stride) = (self.place(input.index()).stride, self.place(step).stride);
-        for panel in first_panel..first_panel + count {
-            let start = bias.map_or(Start::Zero, |b| Start::Bias(self.vector(b)[panel * PANEL..].as_ptr()));
-            let b = matrix.panel(panel).as_ptr();
-            let next = (panel + 1 < first_panel + count).then(|| matrix.panel(panel + 1));
-            for i in 0..tiles {
-                let (at, rows) = split(rows, tiles, i);
-                // SAFETY: the rows lie in the plan's places, whose strides hold whole panels; this task alone writes these
-                // rows of these panels; the shapes were checked before the run.
-                unsafe {
-                    let a = self.row(input.index(), first_row + at);
-                    let c = self.row(step, first_row + at).add(panel * PANEL);
-                    let ahead = next.map_or(Ahead::none(b), |next| Ahead::share(next, matrix.depth, tiles, i));
-                    (kernels.tile)(&Tile { a, a_stride, b, depth: matrix.depth, c, c_stride, rows, start, ahead });
-                    if activation != Activation::Identity {
-                        (kernels.activate)(activation, c, rows, c_stride);
-                    }
+        for i in 0..tiles {
+            let (at, rows) = split(rows, tiles, i);
+            let b = block.part.as_ptr();
+            let ahead = block.next.map_or(Ahead::none(b), |next| Ahead::share(next, depth, tiles, i));
+            // SAFETY: the rows lie in the plan's places, whose strides hold whole panels.
+            unsafe {
+                let a = self.row(input.index(), block.rows.start + at).add(block.from);
+                let c = self.row(step, block.rows.start + at).add(block.panel * PANEL);
+                (kernels.tile)(&Tile { a, a_stride, b, depth, c, c_stride, rows, start: block.start, ahead });
+                if block.activation != Activation::Identity {
+                    (kernels.activate)(block.activation, c, rows, c_stride);
                 }
             }
         }
@@ -266,6 +288,19 @@ impl Work {
             weighted_sum(out, inputs.iter().map(|v| (1.0, part(v))), inputs.len() as f32);
         }
     }
+}
+
+/// What [`Work::block`] multiplies.
+struct Block<'w> {
+    rows: Range<usize>,
+    panel: usize,
+    /// The panel's numbers for this part of the depth, and those of the next panel.
+    part: &'w [f32],
+    next: Option<&'w [f32]>,
+    /// Where the part begins.
+    from: usize,
+    start: Start,
+    activation: Activation,
 }
 
 /// `out = sum of weight * row / total`, the rows in their order.

@@ -4,7 +4,7 @@
 //! task computes, only how many threads can share the work.
 
 use super::attention;
-use super::gemm::{PANEL, row_stride};
+use super::gemm::{PANEL, depth_parts, row_stride};
 use super::pack::Packed;
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Graph, Node, Op, Rows};
@@ -143,7 +143,8 @@ fn cut(node: &Node, rows: usize, weights: &[Packed], threads: usize) -> Cut {
     };
     let Packed::Matrix(matrix) = &weights[weight.0] else { unreachable!("the engine checked each weight's role") };
     let panels = node.width.div_ceil(PANEL);
-    let block_rows = (BLOCK_BYTES / 4 / matrix.depth.max(1)).clamp(24, 512);
+    let longest_part = depth_parts(matrix.depth).map(|p| p.1).max().unwrap_or(1).max(1);
+    let block_rows = (BLOCK_BYTES / 4 / longest_part).clamp(24, 512);
     let row_blocks = rows.div_ceil(block_rows).max(1);
     if threads == 1 {
         return Cut { row_blocks, panel_groups: 1, panels };

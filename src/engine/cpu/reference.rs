@@ -18,6 +18,7 @@ unsafe fn tile(t: &Tile) {
                 let mut sum = match t.start {
                     Start::Zero => 0.0,
                     Start::Bias(bias) => f64::from(*bias.add(j)),
+                    Start::Sum => f64::from(*t.c.add(r * t.c_stride + j)),
                 };
                 for k in 0..t.depth {
                     sum += f64::from(*t.a.add(r * t.a_stride + k)) * f64::from(*t.b.add(k * PANEL + j));
