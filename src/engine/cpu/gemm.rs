@@ -74,37 +74,40 @@ impl Ahead {
 }
 
 /// `ROWS` rows and `COLUMNS` registers of columns, beginning at column `at` of the panel.
+///
+/// Plain loops on purpose: a closure is a function of its own, compiled without the instruction set, and whether the optimiser
+/// takes it apart again depends on the build.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "indexed loops over constants are what the optimiser unrolls into registers")]
 pub(super) unsafe fn tile<S: Simd, const ROWS: usize, const COLUMNS: usize>(t: &Tile, at: usize) {
     // SAFETY: the caller runs where S exists; the pointers are as `Tile` says and at + COLUMNS * LANES <= PANEL.
     unsafe {
-        let mut start = [S::splat(0.0); COLUMNS];
-        if let Start::Bias(bias) = t.start {
-            for (i, s) in start.iter_mut().enumerate() {
-                *s = S::load(bias.add(at + i * S::LANES));
-            }
-        }
-        let mut sums = [start; ROWS];
-        if let Start::Sum = t.start {
-            for (r, row) in sums.iter_mut().enumerate() {
-                for (i, sum) in row.iter_mut().enumerate() {
-                    *sum = S::load(t.c.add(r * t.c_stride + at + i * S::LANES));
+        let mut sums = [[S::splat(0.0); COLUMNS]; ROWS];
+        for r in 0..ROWS {
+            for i in 0..COLUMNS {
+                match t.start {
+                    Start::Zero => {}
+                    Start::Bias(bias) => sums[r][i] = S::load(bias.add(at + i * S::LANES)),
+                    Start::Sum => sums[r][i] = S::load(t.c.add(r * t.c_stride + at + i * S::LANES)),
                 }
             }
         }
         for k in 0..t.depth {
             S::prefetch(t.ahead.first.wrapping_add(k * t.ahead.step));
-            let b: [S::V; COLUMNS] = std::array::from_fn(|i| S::load(t.b.add(k * PANEL + at + i * S::LANES)));
-            for (r, row) in sums.iter_mut().enumerate() {
+            let mut b = [S::splat(0.0); COLUMNS];
+            for i in 0..COLUMNS {
+                b[i] = S::load(t.b.add(k * PANEL + at + i * S::LANES));
+            }
+            for r in 0..ROWS {
                 let a = S::splat(*t.a.add(r * t.a_stride + k));
-                for (sum, b) in row.iter_mut().zip(b) {
-                    *sum = S::fma(a, b, *sum);
+                for i in 0..COLUMNS {
+                    sums[r][i] = S::fma(a, b[i], sums[r][i]);
                 }
             }
         }
-        for (r, row) in sums.iter().enumerate() {
-            for (i, sum) in row.iter().enumerate() {
-                S::store(t.c.add(r * t.c_stride + at + i * S::LANES), *sum);
+        for r in 0..ROWS {
+            for i in 0..COLUMNS {
+                S::store(t.c.add(r * t.c_stride + at + i * S::LANES), sums[r][i]);
             }
         }
     }

@@ -73,57 +73,90 @@ unsafe fn tanh<S: Simd>(x: S::V) -> S::V {
     }
 }
 
-/// One activation of one register. Absolute error of both GELUs below 1.5e-6 or 3e-7 of |x|, whichever is
-/// larger. NaN stays NaN.
-#[inline(always)]
-unsafe fn activate<S: Simd>(activation: Activation, x: S::V) -> S::V {
-    // SAFETY: the caller runs where S exists.
-    unsafe {
-        match activation {
-            Activation::Identity => x,
-            Activation::Relu => S::max(S::splat(0.0), x),
-            Activation::Tanh => tanh::<S>(x),
-            Activation::Gelu => {
-                let half = S::mul(x, S::splat(0.5));
-                let y = S::fma(half, erf::<S>(S::mul(x, S::splat(std::f32::consts::FRAC_1_SQRT_2))), half);
-                // Left of -5.54 the true value is below 1e-7: zero, where the fit's error times |x| would grow.
-                S::keep_from(y, x, S::splat(-5.54))
-            }
-            Activation::GeluTanh => {
-                let cube = S::mul(S::mul(x, x), S::mul(x, S::splat(0.044_715)));
-                let inner = S::mul(S::add(x, cube), S::splat(0.797_884_6));
-                let half = S::mul(x, S::splat(0.5));
-                // As above: the true value is below 1e-8 there.
-                S::keep_from(S::fma(half, tanh::<S>(inner), half), x, S::splat(-5.54))
-            }
+/// A function of one number, applied to a register. A trait rather than a closure: a closure is a function of its own, compiled
+/// without the instruction set unless the optimiser happens to take it apart.
+trait Function {
+    unsafe fn of<S: Simd>(x: S::V) -> S::V;
+}
+
+/// max(x, 0).
+struct Relu;
+
+impl Function for Relu {
+    #[inline(always)]
+    unsafe fn of<S: Simd>(x: S::V) -> S::V {
+        // SAFETY: the caller runs where S exists.
+        unsafe { S::max(S::splat(0.0), x) }
+    }
+}
+
+struct Tanh;
+
+impl Function for Tanh {
+    #[inline(always)]
+    unsafe fn of<S: Simd>(x: S::V) -> S::V {
+        // SAFETY: the caller runs where S exists.
+        unsafe { tanh::<S>(x) }
+    }
+}
+
+/// Left of this, both GELUs are zero to within 1e-7, and the fits' error times |x| would be larger.
+const GELU_IS_ZERO: f32 = -5.54;
+
+/// The exact GELU. Absolute error below 1.5e-6 or 3e-7 of |x|, whichever is larger.
+struct Gelu;
+
+impl Function for Gelu {
+    #[inline(always)]
+    unsafe fn of<S: Simd>(x: S::V) -> S::V {
+        // SAFETY: the caller runs where S exists.
+        unsafe {
+            let half = S::mul(x, S::splat(0.5));
+            let y = S::fma(half, erf::<S>(S::mul(x, S::splat(std::f32::consts::FRAC_1_SQRT_2))), half);
+            S::keep_from(y, x, S::splat(GELU_IS_ZERO))
         }
     }
 }
 
-/// Applies `activation` to `rows` rows of one panel, `stride` numbers apart.
+/// The tanh form of GELU. Error as [`Gelu`].
+struct GeluTanh;
+
+impl Function for GeluTanh {
+    #[inline(always)]
+    unsafe fn of<S: Simd>(x: S::V) -> S::V {
+        // SAFETY: the caller runs where S exists.
+        unsafe {
+            let cube = S::mul(S::mul(x, x), S::mul(x, S::splat(0.044_715)));
+            let inner = S::mul(S::add(x, cube), S::splat(0.797_884_6));
+            let half = S::mul(x, S::splat(0.5));
+            S::keep_from(S::fma(half, tanh::<S>(inner), half), x, S::splat(GELU_IS_ZERO))
+        }
+    }
+}
+
+/// Applies `activation` to `rows` rows of one panel, `stride` numbers apart. NaN stays NaN.
 #[inline(always)]
 pub(super) unsafe fn activate_block<S: Simd>(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
-    // SAFETY: the caller runs where S exists and gives `rows` rows of PANEL numbers; PANEL is a multiple of LANES.
+    // SAFETY: the caller runs where S exists and gives `rows` rows of PANEL numbers.
     unsafe {
-        // One loop for each activation: the choice is made outside it.
         match activation {
             Activation::Identity => {}
-            Activation::Relu => map_block::<S>(block, rows, stride, |x| activate::<S>(Activation::Relu, x)),
-            Activation::Tanh => map_block::<S>(block, rows, stride, |x| activate::<S>(Activation::Tanh, x)),
-            Activation::Gelu => map_block::<S>(block, rows, stride, |x| activate::<S>(Activation::Gelu, x)),
-            Activation::GeluTanh => map_block::<S>(block, rows, stride, |x| activate::<S>(Activation::GeluTanh, x)),
+            Activation::Relu => map_block::<S, Relu>(block, rows, stride),
+            Activation::Tanh => map_block::<S, Tanh>(block, rows, stride),
+            Activation::Gelu => map_block::<S, Gelu>(block, rows, stride),
+            Activation::GeluTanh => map_block::<S, GeluTanh>(block, rows, stride),
         }
     }
 }
 
 #[inline(always)]
-unsafe fn map_block<S: Simd>(block: *mut f32, rows: usize, stride: usize, f: impl Fn(S::V) -> S::V) {
+unsafe fn map_block<S: Simd, F: Function>(block: *mut f32, rows: usize, stride: usize) {
     for r in 0..rows {
         for i in (0..PANEL).step_by(S::LANES) {
-            // SAFETY: as `activate_block` says.
+            // SAFETY: as `activate_block` says; PANEL is a multiple of LANES.
             unsafe {
                 let p = block.add(r * stride + i);
-                S::store(p, f(S::load(p)));
+                S::store(p, F::of::<S>(S::load(p)));
             }
         }
     }
