@@ -667,7 +667,7 @@ bool cloze_tokens_truncated(const cloze_tokens *tokens);
  *
  * - `id`: the token's number in the vocabulary
  * - `type_id`: the segment, 0 for the text and 1 for its pair
- * - `special`: whether the template added it, as [CLS] and [SEP]
+ * - `special`: whether the template added it, as `[CLS]` and `[SEP]`
  * - `start`, `end`: where it stands in its own text (the pair's tokens: in the pair), from `start` up to but not including
  *   `end`, in the unit that the request's `offsets` names; both 0 for special tokens. Where a prompt stands before the text,
  *   it is counted

@@ -126,7 +126,7 @@ fn bad_input_gets_a_clear_answer() {
 
 #[test]
 fn deadlines_and_cancellation_keep_what_is_finished() {
-    check("stop.c", &[Plain, Address, Thread], None);
+    check("stop.c", &[Plain, Address, Thread], Some(2000));
 }
 
 #[test]

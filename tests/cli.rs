@@ -433,13 +433,15 @@ fn a_slow_stream_is_answered_as_it_comes() {
     let model = model();
     let mut child = start(&["tokenize", "-m", &model, "--json"]);
     let mut stdin = child.stdin.take().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let (answers, answer) = std::sync::mpsc::channel();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    let reader = std::thread::spawn(move || stdout.lines().try_for_each(|line| answers.send(line.unwrap())));
     for index in 0..3 {
         stdin.write_all(b"{\"text\":\"a text\"}\n").unwrap();
-        let mut line = String::new();
-        stdout.read_line(&mut line).unwrap(); // would hang here if the command waited for more input
+        let line = answer.recv_timeout(std::time::Duration::from_secs(60)).expect("an answer while the input goes on");
         assert!(line.starts_with(&format!("{{\"index\":{index},")), "{line}");
     }
     drop(stdin);
     assert!(child.wait().unwrap().success());
+    reader.join().unwrap().unwrap();
 }

@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#define MANY 20000
+#define MANY 6000
 #define CANARY 0x5a
 
 static const char *texts[MANY];
@@ -25,7 +25,8 @@ static size_t stopped(const cloze_model *model, const cloze_request *request, cl
     size_t finished = cloze_report_finished(report);
     CHECK(written == finished * width * sizeof(float));
     CHECK(memcmp(out, whole, written) == 0);
-    for (size_t i = written; i < needed; i++)
+    /* Nothing behind: every byte at first, then one here and there, which is enough and bearable under a sanitizer. */
+    for (size_t i = written; i < needed; i += i < written + 1000 ? 1 : 61)
         CHECK(out[i] == CANARY);
     for (size_t i = 0; i < MANY; i += 97) {
         size_t first = 9, vectors = 9, total = 9;
@@ -113,9 +114,29 @@ static void token_vectors(const cloze_model *model) {
     cloze_error_free(error);
 }
 
+/* What a stopped call's helpers still do must not reach the next call, which takes over its work area. */
+static void many_stops(const char *path, long times) {
+    enum { FEW = 64 };
+    cloze_error *error = cloze_error_new();
+    cloze_request *request = cloze_request_new();
+    cloze_model *model = load(path, "4");
+    size_t bytes = FEW * width * sizeof(float), written = 0;
+    for (long i = 0; i < times; i++) {
+        OK(cloze_request_set(request, "deadline_ms", i % 2 ? "1" : "2", error));
+        cloze_status status = cloze_encode(model, request, texts, lengths, FEW, out, bytes, &written, NULL, error);
+        CHECK(status == CLOZE_OK || status == CLOZE_DEADLINE_EXCEEDED);
+        CHECK(memcmp(out, whole, written) == 0);
+        OK(cloze_encode(model, NULL, texts, lengths, FEW, out, bytes, &written, NULL, error));
+        CHECK(memcmp(out, whole, bytes) == 0);
+    }
+    cloze_model_free(model);
+    cloze_request_free(request);
+    cloze_error_free(error);
+}
+
 int main(int argc, char **argv) {
     alarm(TIME_LIMIT_SECONDS);
-    CHECK(argc == 2);
+    long times = rounds(argc, argv);
     for (size_t i = 0; i < MANY; i++) {
         texts[i] = TEXTS[i % TEXTS_COUNT];
         lengths[i] = strlen(texts[i]);
@@ -129,6 +150,7 @@ int main(int argc, char **argv) {
     deadlines(model);
     cancellation(model);
     token_vectors(model);
+    many_stops(argv[1], times);
     free(whole);
     free(out);
     cloze_model_free(model);
