@@ -56,7 +56,7 @@
  * no other thread of the parent was inside a call at the moment of the fork.
  *
  * A guest in your process. The library installs no signal handlers, changes no locale, no floating-point mode and no working
- * directory, reads no environment variable but CLOZE_ISA (and the Rust runtime's RUST_MIN_STACK when it starts a thread),
+ * directory, reads no environment variable but CLOZE_ISA,
  * opens no files but the model's and those in which Linux says how many processors it may use, and writes nothing to
  * standard output or standard error, with one exception: a panic, which is a bug in Cloze, comes back as CLOZE_PANIC, and the
  * Rust runtime says a line or two about it on standard error before that. The hook that would silence it is shared with all
@@ -669,8 +669,7 @@ bool cloze_tokens_truncated(const cloze_tokens *tokens);
  * - `type_id`: the segment, 0 for the text and 1 for its pair
  * - `special`: whether the template added it, as `[CLS]` and `[SEP]`
  * - `start`, `end`: where it stands in its own text (the pair's tokens: in the pair), from `start` up to but not including
- *   `end`, in the unit that the request's `offsets` names; both 0 for special tokens. Where a prompt stands before the text,
- *   it is counted
+ *   `end`, in the unit that the request's `offsets` names; both 0 for special tokens and for a prompt's
  *
  * Errors: CLOZE_NULL_ARGUMENT for NULL `tokens`; CLOZE_INVALID_ARGUMENT for a window or token that does not exist.
  *

@@ -122,7 +122,7 @@ unsafe fn read_texts<'a>(texts: *const *const c_char, lengths: *const usize, cou
 
 /// The bytes of one vector a text. An empty list is checked like any other request, and answered without running anything.
 fn text_vectors_size(model: &Model, request: &Request, count: usize) -> Result<usize> {
-    let dimensions = model.encode::<&str>(&[], request)?.dimensions;
+    let dimensions = model.dimensions(request)?;
     let size = request.output.vector_bytes(dimensions).checked_mul(count);
     size.ok_or_else(|| Error::new(ErrorKind::InvalidArgument, format!("the vectors of {count} texts are larger than memory")))
 }

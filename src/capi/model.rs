@@ -130,7 +130,7 @@ pub unsafe extern "C" fn cloze_model_dimensions(
         guard(error, || {
             let place = Place::required(dimensions, "dimensions", 0)?;
             // An empty list is checked like any other, and answered without running anything.
-            place.set(enter(model)?.encode::<&str>(&[], &request_or_default(request))?.dimensions);
+            place.set(enter(model)?.dimensions(&request_or_default(request))?);
             Ok(())
         })
     }

@@ -98,8 +98,7 @@ pub unsafe extern "C" fn cloze_tokens_truncated(tokens: *const cloze_tokens) -> 
 /// - `type_id`: the segment, 0 for the text and 1 for its pair
 /// - `special`: whether the template added it, as `[CLS]` and `[SEP]`
 /// - `start`, `end`: where it stands in its own text (the pair's tokens: in the pair), from `start` up to but not including
-///   `end`, in the unit that the request's `offsets` names; both 0 for special tokens. Where a prompt stands before the text,
-///   it is counted
+///   `end`, in the unit that the request's `offsets` names; both 0 for special tokens and for a prompt's
 ///
 /// Errors: CLOZE_NULL_ARGUMENT for NULL `tokens`; CLOZE_INVALID_ARGUMENT for a window or token that does not exist.
 ///

@@ -18,6 +18,9 @@ pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Stack of a helper: kernels need little. Said here because the default is read from the environment.
+const STACK_BYTES: usize = 1 << 20;
+
 /// Work that any number of threads may join: called with the number of the thread, 0 for the caller.
 pub type Job = Arc<dyn Fn(usize) + Send + Sync>;
 
@@ -118,7 +121,7 @@ impl Team {
             let number = self.helpers.len() + 1;
             let desk = Arc::new(Desk::default());
             let own = Arc::clone(&desk);
-            let spawned = std::thread::Builder::new().name(format!("cloze-{number}")).spawn(move || serve(&own, number));
+            let spawned = std::thread::Builder::new().name(format!("cloze-{number}")).stack_size(STACK_BYTES).spawn(move || serve(&own, number));
             let Ok(thread) = spawned else { return };
             self.helpers.push(Helper { desk, thread: Some(thread) });
         }
@@ -226,7 +229,7 @@ impl Steps {
         for (i, done) in self.done.iter().enumerate() {
             let lanes = &self.counters[i * self.lanes..(i + 1) * self.lanes];
             if halt() {
-                self.halt(lanes, done);
+                self.halt(i);
                 return;
             }
             for offset in 0..self.lanes {
@@ -262,12 +265,15 @@ impl Steps {
         Some(lane.next.fetch_add(1, Ordering::AcqRel)).filter(|n| *n < lane.end)
     }
 
-    /// Lets nobody take another task of a step, waits for those taken, and marks the job halted.
-    fn halt(&self, lanes: &[Lane], done: &Done) {
-        let left: usize = lanes.iter().map(|l| l.end.saturating_sub(l.next.swap(CLOSED, Ordering::AcqRel))).sum();
+    /// Marks the job halted, lets nobody take another task, and waits for those taken. Helpers may be steps ahead of the
+    /// caller: it stands before `step`, and they have done that step and gone on.
+    fn halt(&self, step: usize) {
         self.halted.store(true, Ordering::Release);
-        while done.count.load(Ordering::Acquire) < done.tasks - left {
-            std::thread::yield_now();
+        for (lanes, done) in self.counters.chunks(self.lanes).zip(&self.done).skip(step) {
+            let left: usize = lanes.iter().map(|l| l.end.saturating_sub(l.next.swap(CLOSED, Ordering::AcqRel))).sum();
+            while done.count.load(Ordering::Acquire) < done.tasks - left {
+                std::thread::yield_now();
+            }
         }
     }
 

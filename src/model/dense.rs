@@ -4,7 +4,7 @@ use super::config::Fields;
 use super::loader::Loader;
 use crate::engine::Graph;
 use crate::engine::graph::{Activation, ValueId, WeightId};
-use crate::error::{ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::DenseModule;
 
 /// One dense layer: `activation(x W^T + b)`.
@@ -41,7 +41,7 @@ impl Dense {
             Ok((weight, bias))
         })();
         loader.exchange(rest);
-        let (weight, bias) = loaded.map_err(|e: crate::Error| e.within(&name))?;
+        let (weight, bias) = loaded.map_err(|e: Error| e.within(&name))?;
         Ok(Dense { name, weight, bias, activation, inputs, outputs })
     }
 

@@ -5,12 +5,12 @@
 //! and that a deadline is noticed soon; their size never changes a result.
 
 use std::borrow::Cow;
-use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Model, Request, TextReport};
+use crate::engine::control::Flag;
 use crate::engine::{Batch, Control, Graph};
 use crate::error::{ErrorKind, Result, fail};
 use crate::model::Output;
@@ -29,7 +29,6 @@ pub(super) struct Run<'m> {
     token_vectors: bool,
     threads: usize,
     control: Control,
-    stopped: Cell<Option<ErrorKind>>,
     dimensions: usize,
     normalize: bool,
 }
@@ -75,7 +74,6 @@ impl<'m> Run<'m> {
             token_vectors: request.token_vectors,
             threads: request.threads.unwrap_or(model.threads()),
             control: control(request),
-            stopped: Cell::new(None),
             dimensions,
             normalize: request.normalize.unwrap_or(model.normalizes() && !request.token_vectors),
         })
@@ -98,10 +96,7 @@ impl<'m> Run<'m> {
 
     /// Why the call must stop, if it must; once it must, it stays so.
     pub(super) fn stopped(&self) -> Option<ErrorKind> {
-        if self.stopped.get().is_none() {
-            self.stopped.set(self.control.stopped());
-        }
-        self.stopped.get()
+        self.control.stopped()
     }
 
     /// Tokenizes `text` and adds its windows.
@@ -134,10 +129,7 @@ impl<'m> Run<'m> {
             match self.model.encoder().engine().run(&self.graph, &batch, self.threads, &self.control)? {
                 Some(part) if rows.is_empty() => rows = part,
                 Some(part) => rows.extend(part),
-                None => {
-                    self.stopped();
-                    return Ok(None);
-                }
+                None => return Ok(None),
             }
         }
         Ok(Some(rows))
@@ -211,10 +203,8 @@ fn pick(windows: &[Sequence]) -> Vec<Range<usize>> {
 
 fn control(request: &Request) -> Control {
     let cancel = request.cancel.clone();
-    Control {
-        deadline: request.deadline.and_then(|d| Instant::now().checked_add(d)),
-        cancelled: cancel.map(|c| Arc::new(move || c.is_cancelled()) as Arc<dyn Fn() -> bool + Send + Sync>),
-    }
+    let deadline = request.deadline.and_then(|d| Instant::now().checked_add(d));
+    Control::new(deadline, cancel.map(|c| Arc::new(move || c.is_cancelled()) as Flag))
 }
 
 /// The prompt and the text in one.
@@ -223,6 +213,14 @@ pub(super) fn with_prompt<'a>(prompt: Option<&str>, text: &'a str) -> Cow<'a, st
 }
 
 impl Model {
+    /// Values of one vector under `request`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a request that the model cannot serve.
+    pub fn dimensions(&self, request: &Request) -> Result<usize> {
+        Run::new(self, request).map(|run| run.dimensions())
+    }
+
     /// What the encoder must compute for `request`.
     pub(super) fn output(&self, request: &Request) -> Output {
         if request.token_vectors {

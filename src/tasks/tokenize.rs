@@ -17,7 +17,8 @@ pub struct Tokens {
     pub ids: Vec<u32>,
     /// Token texts.
     pub tokens: Vec<String>,
-    /// Start and end of each token in its own text, in the unit that the request asks for; (0, 0) for special tokens.
+    /// Start and end of each token in its own text, in the unit that the request asks for; (0, 0) for special tokens and for a
+    /// prompt's, which stand in no text of the caller.
     pub offsets: Vec<(usize, usize)>,
     /// Segment of each token: 0 for the text, 1 for its pair.
     pub type_ids: Vec<u32>,
@@ -27,6 +28,22 @@ pub struct Tokens {
     pub total: usize,
     /// Whether tokens were left out.
     pub truncated: bool,
+}
+
+/// Where tokens stand in a caller's text that has a prompt before it.
+struct Places<'t> {
+    prompt: usize,
+    map: OffsetMap<'t>,
+}
+
+impl<'t> Places<'t> {
+    fn new(text: &'t str, prompt: usize, request: &Request) -> Self {
+        Places { prompt, map: OffsetMap::new(text, request.offsets) }
+    }
+
+    fn span(&self, (start, end): (usize, usize)) -> (usize, usize) {
+        self.map.span((start.saturating_sub(self.prompt), end.saturating_sub(self.prompt)))
+    }
 }
 
 impl Model {
@@ -40,12 +57,13 @@ impl Model {
         let prompt = self.prompt(request)?;
         let mut all = Vec::with_capacity(inputs.len());
         for (index, (text, pair)) in inputs.iter().enumerate() {
-            let text = super::forward::with_prompt(prompt, text.as_ref());
+            let text = text.as_ref();
+            let whole = super::forward::with_prompt(prompt, text);
             let pair = pair.as_ref().map(AsRef::as_ref);
-            let encoded = self.tokenizer().encode(&text, pair, &limit).map_err(|e| e.within(format!("text {index}")))?;
-            let maps = [OffsetMap::new(&text, request.offsets), OffsetMap::new(pair.unwrap_or(""), request.offsets)];
+            let encoded = self.tokenizer().encode(&whole, pair, &limit).map_err(|e| e.within(format!("text {index}")))?;
+            let places = [Places::new(text, whole.len() - text.len(), request), Places::new(pair.unwrap_or(""), 0, request)];
             for (window, sequence) in encoded.windows.into_iter().enumerate() {
-                let mut tokens = self.spell(sequence, &maps);
+                let mut tokens = self.spell(sequence, &places);
                 (tokens.index, tokens.window, tokens.total, tokens.truncated) = (index, window, encoded.total, encoded.truncated);
                 all.push(tokens);
             }
@@ -53,10 +71,10 @@ impl Model {
         Ok(all)
     }
 
-    fn spell(&self, sequence: Sequence, maps: &[OffsetMap<'_>; 2]) -> Tokens {
+    fn spell(&self, sequence: Sequence, places: &[Places<'_>; 2]) -> Tokens {
         let offset = |(range, text): (&(usize, usize), &Option<u8>)| match text {
             Some(text) => {
-                maps[usize::from(*text != 0)].span(*range)
+                places[usize::from(*text != 0)].span(*range)
             }
             None => (0, 0),
         };

@@ -296,7 +296,7 @@ fn runs_refuse_what_the_tables_lack_and_stop_when_told() {
     assert!(refused(&[50], &[0]).message().contains("token id 50"));
     assert!(refused(&[1], &[2]).message().contains("segment 2"));
     assert!(refused(&[1; 299], &[0; 299]).message().contains("position 300"));
-    let cancelled = Control { cancelled: Some(Arc::new(|| true)), ..Control::default() };
+    let cancelled = Control::new(None, Some(Arc::new(|| true)));
     assert_eq!(engine.run(&graph, &batch(&[5]), 2, &cancelled).unwrap(), None);
     assert_eq!(engine.run(&graph, &Arc::new(Batch::default()), 1, &Control::default()).unwrap(), Some(vec![]));
 }
