@@ -3,18 +3,22 @@
 //! Arguments, or standard input read in chunks: a chunk ends at [`MOST_TEXTS`] texts, at [`MOST_BYTES`], or where the next text
 //! has not arrived yet, so that a stream of any length fits in memory and a slow one is answered as it comes.
 
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 
 use clap::ArgMatches;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result, fail};
+use crate::tasks::LONGEST_TEXT;
 
 const MOST_TEXTS: usize = 256;
 const MOST_BYTES: usize = 4 << 20;
 /// What a full pipe holds; one read takes it all.
 const BUFFER: usize = 64 << 10;
+/// Bytes of a line at most: a text of the longest length and its line end, and for JSON a pair of them, escaped.
+const LONGEST_LINE: usize = LONGEST_TEXT + 2;
+const LONGEST_JSON_LINE: usize = 16 * LONGEST_TEXT;
 
 /// One text with its companions.
 #[derive(Debug, PartialEq, Deserialize)]
@@ -92,7 +96,9 @@ impl Inputs {
             Source::Stream(reader) => reader,
         };
         loop {
-            let Some(line) = read_line(reader, &mut self.line)? else { return Ok(None) };
+            let Some(line) = read_line(reader, &mut self.line, if self.json { LONGEST_JSON_LINE } else { LONGEST_LINE })? else {
+                return Ok(None);
+            };
             if !self.json {
                 return Ok(Some(plain(line)));
             }
@@ -113,11 +119,15 @@ fn place(line: usize) -> String {
 }
 
 /// One line without its end (`\n` or `\r\n`); the byte order mark that some editors put first is no part of a text.
-fn read_line(reader: &mut impl BufRead, number: &mut usize) -> Result<Option<String>> {
+fn read_line(reader: &mut impl BufRead, number: &mut usize, longest: usize) -> Result<Option<String>> {
     let mut bytes = Vec::new();
     *number += 1;
-    match reader.read_until(b'\n', &mut bytes) {
+    match reader.take(longest as u64 + 1).read_until(b'\n', &mut bytes) {
         Ok(0) => return Ok(None),
+        Ok(n) if n > longest => {
+            let told = format!("{}: longer than {longest} bytes; cut it into several texts", place(*number));
+            return fail(ErrorKind::TooLong, told);
+        }
         Ok(_) => {}
         Err(e) => return fail(ErrorKind::Io, format!("standard input: {e}")),
     }
@@ -179,6 +189,17 @@ mod tests {
         assert_eq!(texts(b"a\rb\r\r\n"), ["a\rb\r"], "only one carriage return belongs to the line's end");
         assert_eq!(texts(b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n"), ["a", "\u{feff}b"]);
         assert_eq!(texts(b"a\0b\n"), ["a\0b"]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_before_it_fills_the_memory() {
+        let mut inputs = Inputs::stream(std::io::repeat(b'a'), false);
+        let e = inputs.chunk().unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::TooLong);
+        assert!(e.message().contains("line 1"), "{e}");
+        let mut longest = vec![b'a'; LONGEST_TEXT];
+        longest.extend(b"\r\n");
+        assert_eq!(texts(&longest)[0].len(), LONGEST_TEXT);
     }
 
     #[test]

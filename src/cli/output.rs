@@ -24,9 +24,10 @@ impl Out {
         self.line("")
     }
 
-    /// One line of text.
+    /// One line of text. Control characters become spaces: names from a model's files must not steer a terminal.
     pub fn line(&mut self, text: impl AsRef<str>) -> Outcome {
-        self.0.write_all(text.as_ref().as_bytes())?;
+        let steers = |c: char| c.is_control() && c != '\t';
+        self.0.write_all(text.as_ref().replace(steers, " ").as_bytes())?;
         Ok(self.0.write_all(b"\n")?)
     }
 

@@ -47,8 +47,7 @@ pub enum Activation {
 
 impl Activation {
     /// Every activation, for tests and tables.
-    pub const ALL: [Activation; 5] =
-        [Activation::Identity, Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Tanh];
+    pub const ALL: [Activation; 5] = [Activation::Identity, Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Tanh];
 }
 
 /// Layer normalisation: `(x - mean) / sqrt(variance + epsilon) * weight + bias` over a row.

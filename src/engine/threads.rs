@@ -121,7 +121,8 @@ impl Team {
             let number = self.helpers.len() + 1;
             let desk = Arc::new(Desk::default());
             let own = Arc::clone(&desk);
-            let spawned = std::thread::Builder::new().name(format!("cloze-{number}")).stack_size(STACK_BYTES).spawn(move || serve(&own, number));
+            let spawned =
+                std::thread::Builder::new().name(format!("cloze-{number}")).stack_size(STACK_BYTES).spawn(move || serve(&own, number));
             let Ok(thread) = spawned else { return };
             self.helpers.push(Helper { desk, thread: Some(thread) });
         }
@@ -328,12 +329,39 @@ mod tests {
     }
 
     #[test]
-    fn a_halted_job_runs_no_later_step() {
-        for threads in [1, 4] {
-            let (steps, counts) = run(threads, &[5; 50], Some(20));
+    fn alone_a_halted_job_runs_no_later_step() {
+        let (steps, counts) = run(1, &[5; 50], Some(20));
+        assert!(steps.is_halted());
+        assert_eq!((&counts[..20], &counts[20..]), (&[5; 20][..], &[0; 30][..]));
+    }
+
+    /// Helpers may be steps ahead of the caller when it halts the job, but once its call returns no task runs any more: the
+    /// caller takes the work area back.
+    #[test]
+    fn when_a_halted_call_returns_no_task_runs_any_more() {
+        let pool = Pool::new();
+        for round in 0..300 {
+            let steps = Arc::new(Steps::new(&[8; 60], 4));
+            let inside = Arc::new(AtomicUsize::new(0));
+            let (s, i) = (Arc::clone(&steps), Arc::clone(&inside));
+            let job: Job = Arc::new(move |thread| {
+                let asked = std::cell::Cell::new(0);
+                let halt = || {
+                    asked.set(asked.get() + 1);
+                    thread == 0 && asked.get() > round % 40
+                };
+                s.work(thread, halt, |_, _| {
+                    i.fetch_add(1, Ordering::SeqCst);
+                    (0..200).for_each(|_| std::hint::spin_loop());
+                    i.fetch_sub(1, Ordering::SeqCst);
+                });
+            });
+            pool.run(4, &job);
             assert!(steps.is_halted());
-            assert_eq!(counts[..20], [5; 20]);
-            assert_eq!(counts[21..], [0; 29]);
+            for _ in 0..50 {
+                assert_eq!(inside.load(Ordering::SeqCst), 0, "round {round}: a task runs after the call returned");
+                std::thread::yield_now();
+            }
         }
     }
 

@@ -5,7 +5,6 @@
 //! `modules.json` has none of this. The result goes to `tasks`, which builds pooling and dense layers from it.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -63,7 +62,7 @@ const SETTINGS: &[&str] = &[
 
 #[derive(Default, Deserialize)]
 struct TransformerSettings {
-    max_seq_length: Option<NonZeroUsize>,
+    max_seq_length: Option<usize>,
     do_lower_case: Option<bool>,
     transformer_task: Option<String>,
 }
@@ -134,7 +133,10 @@ fn read_settings(source: &Source, transformer: &str, sentence: &mut SentenceModu
                 format!("{}: transformer_task is {task:?}; only feature-extraction is supported", source.label(&file)),
             );
         }
-        sentence.max_seq_length = settings.max_seq_length.map(NonZeroUsize::get);
+        if settings.max_seq_length == Some(0) {
+            return fail(ErrorKind::InvalidFile, format!("{}: max_seq_length is 0; a text needs at least 1 token", source.label(&file)));
+        }
+        sentence.max_seq_length = settings.max_seq_length;
         sentence.do_lower_case = settings.do_lower_case.unwrap_or(false);
         break;
     }
@@ -275,7 +277,8 @@ mod tests {
         {
             let e = error(files(&list).with("sentence_bert_config.json", bad));
             assert_eq!(e.kind(), ErrorKind::InvalidFile, "{bad}");
-            assert!(e.message().contains("sentence_bert_config.json") && e.message().contains("line 1"), "{e}");
+            let place = if bad.contains(":0}") { "max_seq_length" } else { "line 1" };
+            assert!(e.message().contains("sentence_bert_config.json") && e.message().contains(place), "{e}");
         }
     }
 

@@ -14,8 +14,7 @@ use crate::engine::graph::{Activation, Index, Lookup, Norm, ValueId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// Tensors of a checkpoint that the encoder does not use: buffers, and heads for other tasks.
-const NOT_THE_ENCODER: &[&str] =
-    &["embeddings.position_ids", "embeddings.token_type_ids", "cls.", "classifier.", "qa_outputs."];
+const NOT_THE_ENCODER: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids", "cls.", "classifier.", "qa_outputs."];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {

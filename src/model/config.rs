@@ -33,7 +33,10 @@ pub(super) fn build(config: &Value, loader: &mut Loader) -> Result<Trunk> {
     let model_type = fields.text("model_type")?;
     let Some(family) = FAMILIES.iter().find(|f| f.model_types.contains(&model_type)) else {
         let known: Vec<_> = model_types().collect();
-        return fail(ErrorKind::Unsupported, format!("config.json: model_type {model_type:?} is not supported; supported: {}", known.join(", ")));
+        return fail(
+            ErrorKind::Unsupported,
+            format!("config.json: model_type {model_type:?} is not supported; supported: {}", known.join(", ")),
+        );
     };
     (family.build)(&fields, loader)
 }

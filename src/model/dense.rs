@@ -18,12 +18,8 @@ pub(super) struct Dense {
 }
 
 /// The last part of the class names that sentence-transformers writes.
-const ACTIVATIONS: &[(&str, Activation)] = &[
-    ("Identity", Activation::Identity),
-    ("Tanh", Activation::Tanh),
-    ("ReLU", Activation::Relu),
-    ("GELU", Activation::Gelu),
-];
+const ACTIVATIONS: &[(&str, Activation)] =
+    &[("Identity", Activation::Identity), ("Tanh", Activation::Tanh), ("ReLU", Activation::Relu), ("GELU", Activation::Gelu)];
 
 impl Dense {
     /// Loads the module's weights.
@@ -52,7 +48,10 @@ impl Dense {
     pub(super) fn append(&self, graph: &mut Graph, input: ValueId) -> Result<ValueId> {
         let width = graph.node(input).width;
         if width != self.inputs {
-            let told = format!("{} takes {} values and pooling gives {width}; choose pooling and layers that give as many", self.name, self.inputs);
+            let told = format!(
+                "{} takes {} values and pooling gives {width}; choose pooling and layers that give as many",
+                self.name, self.inputs
+            );
             return fail(ErrorKind::InvalidArgument, told);
         }
         Ok(graph.linear(input, self.weight, self.bias, self.activation, self.outputs))
@@ -69,7 +68,9 @@ fn activation(fields: &Fields<'_>) -> Result<Activation> {
     match ACTIVATIONS.iter().find(|(n, _)| *n == name) {
         Some((_, activation)) => Ok(*activation),
         None => {
-            let told = format!("a dense layer with activation_function {class:?} is not supported; supported: Identity, Tanh, ReLU, GELU of torch.nn");
+            let told = format!(
+                "a dense layer with activation_function {class:?} is not supported; supported: Identity, Tanh, ReLU, GELU of torch.nn"
+            );
             fail(ErrorKind::Unsupported, told)
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::config;
 use super::dense::Dense;
 use super::loader::Loader;
-use super::pooling::{LayerChoice, PoolingModule, Pooling};
+use super::pooling::{LayerChoice, Pooling, PoolingModule};
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Activation, Reduce, ValueId};
 use crate::engine::{Engine, Graph};
@@ -95,7 +95,10 @@ impl Encoder {
 
     fn pooler(&self, graph: &mut Graph, hidden: ValueId) -> Result<ValueId> {
         let Some((weight, bias)) = self.trunk.pooler else {
-            return fail(ErrorKind::InvalidArgument, "pooling pooler: the checkpoint has no pooler; choose another pooling, such as cls or mean");
+            return fail(
+                ErrorKind::InvalidArgument,
+                "pooling pooler: the checkpoint has no pooler; choose another pooling, such as cls or mean",
+            );
         };
         let (width, hidden_size) = (graph.node(hidden).width, self.trunk.sizes.hidden);
         if width != hidden_size {

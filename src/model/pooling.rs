@@ -92,10 +92,21 @@ impl LayerChoice {
         let Some(chosen) = chosen else {
             return fail(
                 ErrorKind::InvalidArgument,
-                format!("layers {self:?}: the model has layers 0 (embeddings) to {layers}; choose among them"),
+                format!("layers {self}: the model has layers 0 (embeddings) to {layers}; choose among them"),
             );
         };
         Ok(chosen)
+    }
+}
+
+impl std::fmt::Display for LayerChoice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LayerChoice::Last => f.write_str("last"),
+            LayerChoice::One(i) => write!(f, "{i}"),
+            LayerChoice::Concat(n) => write!(f, "concat:{n}"),
+            LayerChoice::Mean(n) => write!(f, "mean:{n}"),
+        }
     }
 }
 
@@ -155,7 +166,8 @@ fn by_word(word: &str) -> Result<Pooling> {
 }
 
 fn by_flags(fields: &Fields<'_>) -> Result<Vec<Pooling>> {
-    if let Some(unknown) = fields.names().find(|n| n.starts_with("pooling_mode_") && !SENTENCE_TRANSFORMERS.iter().any(|(f, _, _)| f == n)) {
+    if let Some(unknown) = fields.names().find(|n| n.starts_with("pooling_mode_") && !SENTENCE_TRANSFORMERS.iter().any(|(f, _, _)| f == n))
+    {
         return fail(ErrorKind::Unsupported, format!("the pooling module's config.json: {unknown:?} is not supported"));
     }
     let mut modes = Vec::new();
@@ -200,6 +212,9 @@ mod tests {
         assert_eq!(resolve("mean:7").unwrap(), [0, 1, 2, 3, 4, 5, 6]);
         for bad in ["7", "-8", "concat:8"] {
             assert!(resolve(bad).is_err(), "{bad}");
+        }
+        for text in ["last", "-2", "concat:4", "mean:3"] {
+            assert_eq!(LayerChoice::parse(text).unwrap().to_string(), text);
         }
         for bad in ["", "first", "concat:0", "concat:-1", "sum:2"] {
             assert!(LayerChoice::parse(bad).is_err(), "{bad}");

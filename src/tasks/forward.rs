@@ -62,7 +62,10 @@ impl<'m> Run<'m> {
         let width = graph.nodes().last().map_or(0, |n| n.width);
         let dimensions = request.dimensions.unwrap_or(width);
         if dimensions > width {
-            return fail(ErrorKind::InvalidArgument, format!("dimensions {dimensions}: this model's vectors have {width}; ask for at most that"));
+            return fail(
+                ErrorKind::InvalidArgument,
+                format!("dimensions {dimensions}: this model's vectors have {width}; ask for at most that"),
+            );
         }
         let prompt = model.prompt(request)?;
         Ok(Run {
@@ -111,6 +114,15 @@ impl<'m> Run<'m> {
 
     /// Adds a sequence of token ids as they are, in segment 0.
     pub(super) fn add_ids(&self, packed: &mut Packed, ids: &[u32]) -> Result<()> {
+        let sizes = self.model.encoder().sizes();
+        if ids.is_empty() || ids.len() > sizes.positions {
+            let told = format!("{} tokens: a sequence has from 1 to {} here", ids.len(), sizes.positions);
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        if let Some(at) = ids.iter().position(|id| *id as usize >= sizes.vocabulary) {
+            let told = format!("token {at} is {}: ids go from 0 to {} here", ids[at], sizes.vocabulary - 1);
+            return fail(ErrorKind::InvalidArgument, told);
+        }
         let type_ids = vec![0; ids.len()];
         push(packed, &Sequence { ids: ids.to_vec(), type_ids, ..Sequence::default() }, 0)
     }
@@ -234,13 +246,23 @@ impl Model {
     pub(super) fn limit(&self, request: &Request) -> Result<Limit> {
         let positions = self.encoder().sizes().positions;
         let max_tokens = request.max_tokens.unwrap_or(self.describe().max_tokens);
+        let truncation = request.truncation.unwrap_or(self.tokenizer().truncation_side());
         if max_tokens > positions {
-            let told = format!("max_tokens {max_tokens}: the model has {positions} positions; ask for at most that, or use truncation window");
+            let windows = if truncation == Truncation::Window { "" } else { ", or use truncation window to see longer texts whole" };
+            let told = format!("max_tokens {max_tokens}: the model has {positions} positions; ask for at most that{windows}");
             return fail(ErrorKind::InvalidArgument, told);
         }
-        let truncation = request.truncation.unwrap_or(self.tokenizer().truncation_side());
-        let overlap = if truncation == Truncation::Window { request.overlap.unwrap_or(max_tokens / 8) } else { 0 };
-        Ok(Limit { max_tokens, truncation, overlap })
+        let room = max_tokens.saturating_sub(self.tokenizer().special_tokens(false));
+        if truncation == Truncation::Window && request.overlap.is_some_and(|o| o >= room) {
+            let told =
+                format!("overlap {}: a window has room for {room} tokens of the text; share fewer than that", request.overlap.unwrap_or(0));
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        Ok(Limit {
+            max_tokens,
+            truncation,
+            overlap: if truncation == Truncation::Window { request.overlap.unwrap_or(room / 8) } else { 0 },
+        })
     }
 
     /// Leading tokens left out of pooling: the prompt's, where the model's files say so (as sentence-transformers counts them:

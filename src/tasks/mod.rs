@@ -14,7 +14,7 @@ mod settings;
 mod tokenize;
 
 pub use crate::model::pooling::{LayerChoice, Pooling};
-pub use crate::tokenizer::{OffsetUnit, Truncation};
+pub use crate::tokenizer::{LONGEST_TEXT, OffsetUnit, Truncation};
 pub use describe::{Description, Memory};
 pub use encode::{Embeddings, TextReport, Vectors};
 pub use open::Model;

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::options::{Precision, check_threads};
 use super::{Description, Memory, Options, Prompt, Request};
+use crate::engine::cpu::kernels;
 use crate::engine::{Batch, threads};
-use crate::error::{ErrorKind, Result, fail};
-use crate::formats::{Folder, Source, huggingface};
+use crate::error::{Error, ErrorKind, Result, fail};
+use crate::formats::{Folder, SentenceModules, Source, huggingface};
 use crate::model::{Encoder, Output, pooling::LayerChoice};
 use crate::tokenizer::{Files, Tokenizer, Truncation};
 
@@ -49,52 +50,24 @@ impl Model {
 
     fn open(source: &Source, options: &Options) -> Result<Model> {
         check_threads(options.threads)?;
+        // Before the files: a wrong option is not the folder's fault.
+        kernels::choose(options.isa.as_deref())?;
         let Folder { config, weights, tokenizer: files, mut sentence } = huggingface::open(source)?;
-        let tokenizer = Tokenizer::open(&Files {
-            json: files.json.as_deref(),
-            vocab: files.vocab.as_deref(),
-            config: files.config.as_ref(),
-            special_tokens: files.special_tokens.as_ref(),
-            lower_case: sentence.do_lower_case,
-        })
-        .map_err(|e| e.within(source.describe()))?;
-        let encoder = Encoder::new(&config, weights, &mut sentence, options.isa.as_deref()).map_err(|e| e.within(source.describe()))?;
-        let rows = encoder.sizes().vocabulary;
-        if tokenizer.vocabulary() > rows {
-            let told = format!(
-                "{}: the tokenizer has ids up to {}, the token embedding has {rows} rows; the tokenizer belongs to another model",
-                source.describe(),
-                tokenizer.vocabulary() - 1
-            );
-            return fail(ErrorKind::InvalidFile, told);
-        }
-        // As in sentence-transformers, its own limit counts rather than the tokenizer's.
-        let limits = [sentence.max_seq_length.or(tokenizer.model_max_length()), Some(encoder.sizes().positions)];
-        let sizes = encoder.sizes().clone();
-        let modes = encoder.pooling().modes.clone();
-        let graph = encoder.graph(&Output::Pooled(LayerChoice::Last, modes.clone()))?;
-        let description = Description {
-            family: encoder.family().to_owned(),
-            layers: sizes.layers,
-            hidden: sizes.hidden,
-            heads: sizes.heads,
-            intermediate: sizes.intermediate,
-            vocabulary: sizes.vocabulary,
-            parameters: encoder.parameters(),
-            positions: sizes.positions,
-            max_tokens: limits.into_iter().flatten().min().unwrap_or(sizes.positions),
-            truncation: if tokenizer.truncation_side() == Truncation::Left { "left" } else { "right" }.to_owned(),
-            pooling: modes.iter().map(|m| m.name().to_owned()).collect(),
-            normalize: sentence.normalize,
-            dimensions: graph.nodes().last().map_or(0, |n| n.width),
-            pooler: encoder.has_pooler(),
-            prompts: sentence.prompts,
-            default_prompt: sentence.default_prompt,
-            precision: precision(options.precision).to_owned(),
-            isa: encoder.engine().isa().to_owned(),
-            threads: options.threads.unwrap_or_else(threads::default_threads),
+        let opened = || {
+            let tokenizer = Tokenizer::open(&Files {
+                json: files.json.as_deref(),
+                vocab: files.vocab.as_deref(),
+                config: files.config.as_ref(),
+                special_tokens: files.special_tokens.as_ref(),
+                lower_case: sentence.do_lower_case,
+            })?;
+            let encoder = Encoder::new(&config, weights, &mut sentence, options.isa.as_deref())?;
+            check_vocabulary(&tokenizer, &encoder)?;
+            let max_tokens = max_tokens(&sentence, &tokenizer, &encoder)?;
+            let description = describe(&encoder, &tokenizer, sentence, max_tokens, options)?;
+            Ok(Model { inner: Arc::new(Inner { tokenizer, encoder, description }) })
         };
-        Ok(Model { inner: Arc::new(Inner { tokenizer, encoder, description }) })
+        opened().map_err(|e: Error| e.within(source.describe()))
     }
 
     /// What the model is, and how it is used when a request asks for nothing else.
@@ -166,6 +139,67 @@ impl Model {
             }
         }
     }
+}
+
+/// A tokenizer with ids beyond the embedding belongs to another model. (An embedding may have more rows: some are padded.)
+fn check_vocabulary(tokenizer: &Tokenizer, encoder: &Encoder) -> Result<()> {
+    let rows = encoder.sizes().vocabulary;
+    if tokenizer.vocabulary() <= rows {
+        return Ok(());
+    }
+    let highest = tokenizer.vocabulary() - 1;
+    let told =
+        format!("the tokenizer has ids up to {highest}, the token embedding has {rows} rows; the tokenizer belongs to another model");
+    fail(ErrorKind::InvalidFile, told)
+}
+
+/// The longest input that the model's files allow. As in sentence-transformers, its own limit counts rather than the
+/// tokenizer's.
+fn max_tokens(sentence: &SentenceModules, tokenizer: &Tokenizer, encoder: &Encoder) -> Result<usize> {
+    let positions = encoder.sizes().positions;
+    let stated = sentence.max_seq_length.or(tokenizer.model_max_length());
+    let max_tokens = stated.map_or(positions, |stated| stated.min(positions));
+    let special = tokenizer.special_tokens(false);
+    if max_tokens >= special {
+        return Ok(max_tokens);
+    }
+    let told = format!(
+        "texts are limited to {max_tokens} tokens, fewer than the template's {special} special tokens; mend max_seq_length or model_max_length"
+    );
+    fail(ErrorKind::InvalidFile, told)
+}
+
+fn describe(
+    encoder: &Encoder,
+    tokenizer: &Tokenizer,
+    sentence: SentenceModules,
+    max_tokens: usize,
+    options: &Options,
+) -> Result<Description> {
+    let sizes = encoder.sizes().clone();
+    let modes = encoder.pooling().modes.clone();
+    let graph = encoder.graph(&Output::Pooled(LayerChoice::Last, modes.clone()))?;
+    Ok(Description {
+        family: encoder.family().to_owned(),
+        layers: sizes.layers,
+        hidden: sizes.hidden,
+        heads: sizes.heads,
+        intermediate: sizes.intermediate,
+        vocabulary: sizes.vocabulary,
+        parameters: encoder.parameters(),
+        positions: sizes.positions,
+        max_tokens,
+        truncation: if tokenizer.truncation_side() == Truncation::Left { "left" } else { "right" }.to_owned(),
+        pooling: modes.iter().map(|m| m.name().to_owned()).collect(),
+        normalize: sentence.normalize,
+        dimensions: graph.nodes().last().map_or(0, |n| n.width),
+        pooler: encoder.has_pooler(),
+        prompts: sentence.prompts,
+        default_prompt: sentence.default_prompt,
+        precision: precision(options.precision).to_owned(),
+        isa: encoder.engine().isa().to_owned(),
+        threads: options.threads.unwrap_or_else(threads::default_threads),
+    })
 }
 
 fn precision(precision: Precision) -> &'static str {

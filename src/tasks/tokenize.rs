@@ -73,9 +73,7 @@ impl Model {
 
     fn spell(&self, sequence: Sequence, places: &[Places<'_>; 2]) -> Tokens {
         let offset = |(range, text): (&(usize, usize), &Option<u8>)| match text {
-            Some(text) => {
-                places[usize::from(*text != 0)].span(*range)
-            }
+            Some(text) => places[usize::from(*text != 0)].span(*range),
             None => (0, 0),
         };
         Tokens {

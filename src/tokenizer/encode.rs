@@ -6,7 +6,7 @@
 use super::content::{Content, tokenize};
 use super::windows::{Limit, windows};
 use super::{Tokenizer, Truncation};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, fail};
 
 /// One input as the encoder takes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,16 +66,30 @@ impl Sequence {
     }
 }
 
+/// Bytes of one text at most. Finding tokens takes some hundred bytes of memory a byte of text, and cannot be stopped half-way:
+/// without a bound one hostile text could end the host. A million characters of any script fit.
+pub const LONGEST_TEXT: usize = 4 << 20;
+
+fn check_size(text: &str) -> Result<()> {
+    if text.len() <= LONGEST_TEXT {
+        return Ok(());
+    }
+    let told = format!("the text has {} bytes and {LONGEST_TEXT} is the most for one; cut it into several texts", text.len());
+    fail(ErrorKind::TooLong, told)
+}
+
 impl Tokenizer {
     /// Cuts a text, or a pair of texts, into tokens and applies the limit.
     ///
     /// # Errors
-    /// `TooLong` where the input exceeds the limit and the policy is [`Truncation::Error`], or the first text of a pair leaves no
+    /// `TooLong` where a text has more than [`LONGEST_TEXT`] bytes, or the input exceeds the limit and the policy is
+    /// [`Truncation::Error`], or the first text of a pair leaves no
     /// room for windows over the second; `InvalidArgument` for a limit below the number of special tokens or an overlap that
     /// leaves windows no step; `Unsupported` for a pair where the model's template has no place for one; `InvalidFile` where the
     /// tokenizer's file turns out to be malformed.
     pub fn encode(&self, text: &str, pair: Option<&str>, limit: &Limit) -> Result<Encoded> {
         let template = if pair.is_some() { self.pair.as_ref().map_err(Clone::clone)? } else { &self.single };
+        [Some(text), pair].into_iter().flatten().try_for_each(check_size)?;
         let second = pair.map_or_else(|| Ok(Content::default()), |pair| tokenize(&self.inner, pair))?;
         let texts = [tokenize(&self.inner, text)?, second];
         let counts = (texts[0].ids.len(), pair.map(|_| texts[1].ids.len()));

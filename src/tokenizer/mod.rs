@@ -16,7 +16,7 @@ mod template;
 mod vocabulary;
 mod windows;
 
-pub use encode::{Encoded, Sequence};
+pub use encode::{Encoded, LONGEST_TEXT, Sequence};
 pub use offsets::OffsetMap;
 pub use open::Files;
 pub use windows::Limit;

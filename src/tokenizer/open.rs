@@ -64,6 +64,7 @@ impl Tokenizer {
 }
 
 fn from_json(json: &[u8], config: Option<&Value>, special: &SpecialTokens) -> Result<tokenizers::Tokenizer> {
+    check_json(json)?;
     let mut inner = guarded("tokenizer.json", || tokenizers::Tokenizer::from_bytes(json))?;
     if let ModelWrapper::WordPiece(model) = inner.get_model()
         && model.token_to_id(&model.unk_token).is_none()
@@ -80,6 +81,27 @@ fn from_json(json: &[u8], config: Option<&Value>, special: &SpecialTokens) -> Re
     }
     special.register(&mut inner, false)?;
     Ok(inner)
+}
+
+/// What the crate would panic about: JSON that is cut off, and templates that name special tokens they do not define.
+fn check_json(json: &[u8]) -> Result<()> {
+    let malformed = |e| Error::new(ErrorKind::InvalidFile, format!("tokenizer.json: the JSON is malformed: {e}"));
+    let file: Value = serde_json::from_slice(json).map_err(malformed)?;
+    let mut processors = vec![file.get("post_processor").unwrap_or(&Value::Null)];
+    while let Some(processor) = processors.pop() {
+        processors.extend(processor.get("processors").and_then(Value::as_array).into_iter().flatten());
+        for name in ["single", "pair"] {
+            for piece in processor.get(name).and_then(Value::as_array).into_iter().flatten() {
+                let Some(id) = piece.get("SpecialToken").and_then(|t| t.get("id")).and_then(Value::as_str) else { continue };
+                if processor.get("special_tokens").and_then(|t| t.get(id)).is_none() {
+                    let told =
+                        format!("tokenizer.json: the template {name:?} uses the special token {id:?}, which its special_tokens lack");
+                    return fail(ErrorKind::InvalidFile, told);
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// BERT's normaliser as tokenizer_config.json wants it. A stored one is changed as the reference does: by every option that the

@@ -33,7 +33,12 @@ fn prefer_large_pages(_: NonNull<f32>, _: Layout) {}
 impl Buffer {
     /// `len` zeros, or `OutOfMemory`.
     pub(super) fn zeroed(len: usize) -> Result<Buffer> {
-        let refuse = || Error::new(ErrorKind::OutOfMemory, format!("{} bytes could not be allocated; use smaller batches or shorter texts", len.saturating_mul(4)));
+        let refuse = || {
+            Error::new(
+                ErrorKind::OutOfMemory,
+                format!("{} bytes could not be allocated; use smaller batches or shorter texts", len.saturating_mul(4)),
+            )
+        };
         if len == 0 {
             return Ok(Buffer { start: NonNull::dangling(), len });
         }

@@ -27,7 +27,8 @@ fn fits(graph: &Graph, node: &Node, weights: &[Packed]) -> bool {
     let norm = |n: &Norm| vector(n.weight) && vector(n.bias);
     match &node.op {
         Op::Embed { lookups, norm: n } => {
-            let table = |l: &Lookup| matches!(weights.get(l.table.0), Some(Packed::Table(t)) if t.row_len() == node.width && t.dtype().is_float());
+            let table =
+                |l: &Lookup| matches!(weights.get(l.table.0), Some(Packed::Table(t)) if t.row_len() == node.width && t.dtype().is_float());
             lookups.iter().all(table) && n.as_ref().is_none_or(norm)
         }
         Op::Linear { input, weight, bias, .. } => {

@@ -54,18 +54,19 @@ pub fn all() -> impl Iterator<Item = &'static Kernels> {
     TABLES.iter().copied().filter(|k| (k.available)())
 }
 
-/// The table called `name`; without a name, the one that `CLOZE_ISA` names, or the best one.
+/// The table called `name`; without a name, the one that `CLOZE_ISA` names (empty and `auto` name none), or the best one.
 ///
 /// # Errors
-/// `InvalidArgument` when this machine has no such table; the message lists those it has.
+/// `InvalidArgument` when this machine has no such table; the message says who asked for it and lists those there are.
 pub fn choose(name: Option<&str>) -> Result<&'static Kernels> {
-    let wish = name.map(str::to_owned).or_else(|| std::env::var("CLOZE_ISA").ok()).filter(|w| !w.is_empty());
-    let Some(wish) = wish else {
+    let variable = std::env::var_os("CLOZE_ISA").map(|v| v.to_string_lossy().into_owned()).filter(|v| !v.is_empty() && v != "auto");
+    let wish = name.map(|n| ("option isa", n.to_owned())).or_else(|| variable.map(|v| ("environment variable CLOZE_ISA", v)));
+    let Some((asked_by, wish)) = wish else {
         return all().next().map_or_else(|| fail(ErrorKind::Unsupported, "no kernels for this machine"), Ok);
     };
     if let Some(found) = all().find(|k| k.name == wish) {
         return Ok(found);
     }
     let names: Vec<_> = all().map(|k| k.name).collect();
-    fail(ErrorKind::InvalidArgument, format!("instruction set {wish:?}: this machine has {}; choose one of them", names.join(", ")))
+    fail(ErrorKind::InvalidArgument, format!("{asked_by} = {wish:?}: this machine has {}; choose one of them", names.join(", ")))
 }

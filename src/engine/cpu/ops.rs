@@ -169,7 +169,14 @@ impl Work {
         }
     }
 
-    unsafe fn linear(&self, step: usize, task: usize, input: ValueId, (weight, bias): (WeightId, Option<WeightId>), activation: Activation) {
+    unsafe fn linear(
+        &self,
+        step: usize,
+        task: usize,
+        input: ValueId,
+        (weight, bias): (WeightId, Option<WeightId>),
+        activation: Activation,
+    ) {
         let Packed::Matrix(matrix) = &self.shared.weights[weight.0] else { unreachable!("checked before the run") };
         let Cut { row_blocks, panel_groups, panels } = self.plan.cuts[step];
         let (first_row, rows) = split(self.place(step).rows, row_blocks, task / panel_groups);
@@ -255,7 +262,11 @@ impl Work {
                 out.copy_from_slice(token(pooled.start));
                 for row in pooled.skip(1) {
                     // A NaN must show in the result, so it counts as larger than everything.
-                    out.iter_mut().zip(token(row)).for_each(|(o, x)| if *x > *o || x.is_nan() { *o = *x });
+                    out.iter_mut().zip(token(row)).for_each(|(o, x)| {
+                        if *x > *o || x.is_nan() {
+                            *o = *x
+                        }
+                    });
                 }
             }
             Reduce::Mean => weighted_sum(out, pooled.clone().map(|row| (1.0, token(row))), count),

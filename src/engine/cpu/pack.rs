@@ -151,7 +151,10 @@ fn check_finite(values: &[f32], weight: &Weight) -> Result<()> {
     if values.iter().map(|v| v * 0.0).sum::<f32>() == 0.0 {
         return Ok(());
     }
-    fail(ErrorKind::NonFinite, format!("tensor {:?} holds a number that is NaN or infinite: the checkpoint is damaged", weight.name))
+    fail(
+        ErrorKind::NonFinite,
+        format!("tensor {:?} holds a number that is NaN or infinite: the checkpoint is damaged, download or convert it again", weight.name),
+    )
 }
 
 #[cfg(test)]

@@ -171,7 +171,8 @@ mod tests {
         g.pool(x, Reduce::Mean);
         let places = lay_out(&g, |n| if n.rows == Rows::Tokens { 17 } else { 3 }).unwrap();
         let nodes = g.nodes();
-        let last_use = |i: usize| (i..nodes.len()).filter(|j| nodes[*j].op.inputs().iter().any(|v| v.index() == i)).max().unwrap_or(nodes.len());
+        let last_use =
+            |i: usize| (i..nodes.len()).filter(|j| nodes[*j].op.inputs().iter().any(|v| v.index() == i)).max().unwrap_or(nodes.len());
         for i in 0..places.len() {
             for j in i + 1..places.len() {
                 let (a, b) = (places[i], places[j]);

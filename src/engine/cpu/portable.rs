@@ -6,8 +6,7 @@ use super::simd::Portable;
 use super::{math, rowwise};
 use crate::engine::graph::Activation;
 
-pub(super) const KERNELS: Kernels =
-    Kernels { name: "portable", available: || true, tile_rows: 2, tile, activate, softmax, add_norm };
+pub(super) const KERNELS: Kernels = Kernels { name: "portable", available: || true, tile_rows: 2, tile, activate, softmax, add_norm };
 
 unsafe fn tile(t: &Tile) {
     for quarter in [0, 8, 16, 24] {

@@ -7,8 +7,7 @@ use super::gemm::{PANEL, Start, Tile};
 use super::kernels::{Kernels, NormRow};
 use crate::engine::graph::Activation;
 
-pub(super) const KERNELS: Kernels =
-    Kernels { name: "reference", available: || true, tile_rows: 1, tile, activate, softmax, add_norm };
+pub(super) const KERNELS: Kernels = Kernels { name: "reference", available: || true, tile_rows: 1, tile, activate, softmax, add_norm };
 
 unsafe fn tile(t: &Tile) {
     for r in 0..t.rows {
