@@ -51,7 +51,7 @@ check: ## What a change must pass: format, lints, tests, documentation, installa
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --no-default-features --lib -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --all-features
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --no-deps --all-features --document-private-items
 	@$(MAKE) --no-print-directory test
 	@sh scripts/check-install.sh
 

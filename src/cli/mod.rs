@@ -1,8 +1,8 @@
 //! Words of the command line in, answers on standard output: what did the user ask for?
 //!
-//! One file a command: its flags, its call into [`crate::tasks`], its readable and its JSON form. [`flags`] makes the flags of
-//! options from the tables that the C ABI uses too, [`input`] reads texts in chunks so that a stream of any length fits in
-//! memory, [`output`] writes results and ends quietly when the reader has gone. Results go to standard output, everything
+//! One file a command: its flags, its call into [`crate::tasks`], its readable and its JSON form. `flags` makes the flags of
+//! options from the tables that the C ABI uses too, `input` reads texts in chunks so that a stream of any length fits in
+//! memory, `output` writes results and ends quietly when the reader has gone. Results go to standard output, everything
 //! else to standard error; exit codes are 0 done, 1 failed, 2 wrong usage.
 
 mod bench;
