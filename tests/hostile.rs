@@ -97,7 +97,9 @@ fn a_text_over_the_limit_is_an_error_where_the_policy_says_so() {
 
 #[test]
 fn requests_that_the_model_cannot_serve_are_refused() {
-    let cases: [(&[(&str, &str)], &[&str]); 9] = [
+    /// Options by name, and words of the message.
+    type Case = (&'static [(&'static str, &'static str)], &'static [&'static str]);
+    let cases: [Case; 9] = [
         (&[("max_tokens", "4096")], &["4096", "64"]),
         (&[("max_tokens", "65")], &["65", "64"]),
         (&[("dimensions", "49")], &["49", "48"]),

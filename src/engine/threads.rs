@@ -393,7 +393,9 @@ mod tests {
         let outer: Job = Arc::new(move |thread| {
             if thread == 0 {
                 let a = Arc::clone(&a);
-                let inner: Job = Arc::new(move |_| drop(a.fetch_add(1, Ordering::SeqCst)));
+                let inner: Job = Arc::new(move |_| {
+                    a.fetch_add(1, Ordering::SeqCst);
+                });
                 p.run(4, &inner);
             }
         });

@@ -34,19 +34,28 @@ impl Options {
             name: "threads",
             values: "a number from 1 to 1024, or auto",
             help: "Threads of one call, the calling thread included; auto honours the affinity mask and the cgroup quota",
-            apply: |o, v| Ok(o.threads = threads(v)?),
+            apply: |o, v| {
+                o.threads = threads(v)?;
+                Ok(())
+            },
         },
         Setting {
             name: "precision",
             values: "auto or f32",
             help: "Arithmetic of the encoder; auto is the file's own",
-            apply: |o, v| Ok(o.precision = choice(v, PRECISIONS)?),
+            apply: |o, v| {
+                o.precision = choice(v, PRECISIONS)?;
+                Ok(())
+            },
         },
         Setting {
             name: "isa",
             values: "auto, or an instruction set of this machine: avx512, avx2, portable, reference",
             help: "Instruction set of the kernels; auto takes the best one, or the one that CLOZE_ISA names",
-            apply: |o, v| Ok(o.isa = (v != "auto").then(|| v.to_owned())),
+            apply: |o, v| {
+                o.isa = (v != "auto").then(|| v.to_owned());
+                Ok(())
+            },
         },
     ];
 

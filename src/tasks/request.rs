@@ -119,85 +119,127 @@ impl Request {
             name: "pooling",
             values: "model, or one or several (joined by +) of mean, cls, max, mean_sqrt_len, last, weighted_mean, pooler",
             help: "How token vectors become one vector; several are concatenated",
-            apply: |r, v| Ok(r.pooling = model_or(v, pooling)?),
+            apply: |r, v| {
+                r.pooling = model_or(v, pooling)?;
+                Ok(())
+            },
         },
         Setting {
             name: "normalize",
             values: "model, true or false",
             help: "Scale vectors to length 1",
-            apply: |r, v| Ok(r.normalize = model_or(v, |v| choice(v, BOOLEAN))?),
+            apply: |r, v| {
+                r.normalize = model_or(v, |v| choice(v, BOOLEAN))?;
+                Ok(())
+            },
         },
         Setting {
             name: "dimensions",
             values: "all, or a number from 1 to the model's dimensions",
             help: "Keep this many leading values (Matryoshka), before normalising",
-            apply: |r, v| Ok(r.dimensions = if v == "all" { None } else { Some(number(v, 1)?) }),
+            apply: |r, v| {
+                r.dimensions = if v == "all" { None } else { Some(number(v, 1)?) };
+                Ok(())
+            },
         },
         Setting {
             name: "prompt_name",
             values: "the name of one of the model's prompts, or an empty name for no prompt",
             help: "Put the model's prompt of this name before each text",
-            apply: |r, v| Ok(r.prompt = Prompt::Named(v.to_owned())),
+            apply: |r, v| {
+                r.prompt = Prompt::Named(v.to_owned());
+                Ok(())
+            },
         },
         Setting {
             name: "prompt",
             values: "any text",
             help: "Put this text before each text",
-            apply: |r, v| Ok(r.prompt = Prompt::Text(v.to_owned())),
+            apply: |r, v| {
+                r.prompt = Prompt::Text(v.to_owned());
+                Ok(())
+            },
         },
         Setting {
             name: "truncation",
             values: "model, error, left, right or window",
             help: "What happens to texts longer than the limit: an error, a cut on that side, or overlapping windows whose vectors are averaged",
-            apply: |r, v| Ok(r.truncation = model_or(v, |v| choice(v, Truncation::ALL))?),
+            apply: |r, v| {
+                r.truncation = model_or(v, |v| choice(v, Truncation::ALL))?;
+                Ok(())
+            },
         },
         Setting {
             name: "max_tokens",
             values: "model, or a number of at least 3 and at most the model's limit",
             help: "Longest input in tokens, special tokens included",
-            apply: |r, v| Ok(r.max_tokens = model_or(v, |v| number(v, 3))?),
+            apply: |r, v| {
+                r.max_tokens = model_or(v, |v| number(v, 3))?;
+                Ok(())
+            },
         },
         Setting {
             name: "overlap",
             values: "auto, or a number of tokens smaller than a window",
             help: "Tokens that neighbouring windows share; auto is an eighth of the limit",
-            apply: |r, v| Ok(r.overlap = if v == "auto" { None } else { Some(number(v, 0)?) }),
+            apply: |r, v| {
+                r.overlap = if v == "auto" { None } else { Some(number(v, 0)?) };
+                Ok(())
+            },
         },
         Setting {
             name: "layers",
             values: "last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers",
             help: "Which layers' hidden states make the vectors",
-            apply: |r, v| Ok(r.layers = LayerChoice::parse(v)?),
+            apply: |r, v| {
+                r.layers = LayerChoice::parse(v)?;
+                Ok(())
+            },
         },
         Setting {
             name: "vectors",
             values: "text or token",
             help: "One vector a text, or one a token",
-            apply: |r, v| Ok(r.token_vectors = choice(v, &[("text", false), ("token", true)])?),
+            apply: |r, v| {
+                r.token_vectors = choice(v, &[("text", false), ("token", true)])?;
+                Ok(())
+            },
         },
         Setting {
             name: "output",
             values: "f32, f16, int8 or binary",
             help: "Number type of the vectors",
-            apply: |r, v| Ok(r.output = choice(v, Output::ALL)?),
+            apply: |r, v| {
+                r.output = choice(v, Output::ALL)?;
+                Ok(())
+            },
         },
         Setting {
             name: "offsets",
             values: "byte, utf16 or codepoint",
             help: "Unit of offsets into the text",
-            apply: |r, v| Ok(r.offsets = choice(v, OffsetUnit::ALL)?),
+            apply: |r, v| {
+                r.offsets = choice(v, OffsetUnit::ALL)?;
+                Ok(())
+            },
         },
         Setting {
             name: "threads",
             values: "a number from 1 to 1024, or auto",
             help: "Threads of this call; auto is the model's setting",
-            apply: |r, v| Ok(r.threads = threads(v)?),
+            apply: |r, v| {
+                r.threads = threads(v)?;
+                Ok(())
+            },
         },
         Setting {
             name: "deadline_ms",
             values: "none, or milliseconds",
             help: "Stop after this time and return what is finished",
-            apply: |r, v| Ok(r.deadline = if v == "none" { None } else { Some(Duration::from_millis(number(v, 0)? as u64)) }),
+            apply: |r, v| {
+                r.deadline = if v == "none" { None } else { Some(Duration::from_millis(number(v, 0)? as u64)) };
+                Ok(())
+            },
         },
     ];
 

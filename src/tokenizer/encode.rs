@@ -28,7 +28,7 @@ pub struct Sequence {
     pub type_ids: Vec<u32>,
     /// Start and end in the token's own text, in bytes, on character boundaries; (0, 0) for special tokens.
     pub offsets: Vec<(usize, usize)>,
-    /// Whether the template added the token. Text such as "[MASK]" is not special in this sense, although it has that id.
+    /// Whether the template added the token. Text such as `[MASK]` is not special in this sense, although it has that id.
     pub special: Vec<bool>,
     /// The text that the token comes from: 0 the text, 1 the pair's second, none for special tokens.
     pub texts: Vec<Option<u8>>,

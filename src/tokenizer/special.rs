@@ -1,7 +1,7 @@
 //! Which tokens does a model call special, and which did it add to its vocabulary?
 //!
 //! `tokenizer_config.json` and `special_tokens_map.json` name them, as strings or as objects with a content. They are added to
-//! the tokenizer, so that text such as "[MASK]" is one token, as in the reference.
+//! the tokenizer, so that text such as `[MASK]` is one token, as in the reference.
 
 use std::collections::BTreeMap;
 

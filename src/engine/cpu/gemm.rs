@@ -61,15 +61,12 @@ impl Ahead {
         Ahead { first: panel, step: 0 }
     }
 
-    /// The share of `next`, a panel of `depth` rows, that tile `i` of `tiles` over the present panel fetches: the first two
-    /// tiles a half each; a single tile every other line, whose neighbour the processor brings along.
+    /// The share of `next`, a panel of `depth` rows, that tile `i` of `tiles` over the present panel fetches: an even part, so that
+    /// memory is never asked for more at once than it gives. Steps shorter than a line ask for it more than once, which costs
+    /// nothing; a single tile asks for every other line, whose neighbour the processor brings along.
     pub(super) fn share(next: &[f32], depth: usize, tiles: usize, i: usize) -> Ahead {
-        const LINE: usize = 16;
-        match (tiles, i) {
-            (1, _) => Ahead { first: next.as_ptr(), step: PANEL },
-            (_, 0 | 1) => Ahead { first: next[i * depth * LINE..].as_ptr(), step: LINE },
-            _ => Ahead::none(next.as_ptr()),
-        }
+        let step = PANEL.div_ceil(tiles);
+        Ahead { first: next.as_ptr().wrapping_add(i * depth * step), step }
     }
 }
 

@@ -48,7 +48,8 @@ pub(super) unsafe fn exp<S: Simd>(x: S::V) -> S::V {
 /// erf(x), limited to the range where it differs from ±1; absolute error below 5e-7.
 #[inline(always)]
 unsafe fn erf<S: Simd>(x: S::V) -> S::V {
-    const P: [f32; 7] = [1.128_379_1, 0.199_903_18, 0.050_570_355, 0.003_700_602_6, 1.418_193_2e-4, -1.957_575e-6, 1.992_233_2e-8];
+    const P: [f32; 7] =
+        [std::f32::consts::FRAC_2_SQRT_PI, 0.199_903_18, 0.050_570_355, 0.003_700_602_6, 1.418_193_2e-4, -1.957_575e-6, 1.992_233_2e-8];
     const Q: [f32; 5] = [1.0, 0.510_491_2, 0.114_989_45, 0.014_351_258, 9.557_715e-4];
     // SAFETY: the caller runs where S exists.
     unsafe {

@@ -3,7 +3,7 @@
 //! [`Engine`] holds the packed weights ([`pack`]), the kernels in use ([`kernels`]), helpers and work areas. [`plan`] lays the
 //! values of a graph out in one work area and cuts each operation into tasks; [`run`] runs them on the threads that come.
 //! [`gemm`], [`attention`], [`rowwise`] and [`math`] are the arithmetic, written once over [`simd`] and compiled for each
-//! instruction set in its own file; [`reference`] is the definition they are tested against.
+//! instruction set in its own file; [`mod@reference`] is the definition they are tested against.
 
 #![allow(unsafe_code, reason = "kernels work on raw rows of disjoint tasks; each block states why it is sound")]
 
