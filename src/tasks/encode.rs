@@ -175,10 +175,6 @@ impl Answer {
 
     /// Number of vectors so far.
     fn rows(&self) -> usize {
-        self.embeddings.texts.last().map_or(0, |t| t.rows.end).max(self.pushed())
-    }
-
-    fn pushed(&self) -> usize {
         let d = self.embeddings.dimensions;
         match &self.embeddings.vectors {
             Vectors::F32(all) => all.len() / d,
