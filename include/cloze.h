@@ -7,7 +7,7 @@
  *
  *     cloze_error *error = cloze_error_new();
  *     cloze_model *model = NULL;
- *     if (cloze_model_load("models/all-MiniLM-L6-v2", NULL, &model, error) != CLOZE_OK)
+ *     if (cloze_model_load("models/minilm", NULL, &model, error) != CLOZE_OK)
  *         fprintf(stderr, "%s\n", cloze_error_message(error, NULL));
  *     size_t needed = 0, written = 0;
  *     cloze_encode_size(model, NULL, 1, &needed, error);
@@ -298,7 +298,7 @@ cloze_options *cloze_options_new(void);
  * Sets an option: `key` and `value` are NUL-terminated words. A value that is refused changes nothing.
  *
  * - `threads`: a number from 1 to 1024, or auto. Threads of one call, the calling thread included; auto (the default)
- *   honours the affinity mask and the cgroup quota.
+ *   honours the affinity mask and the cgroup quota. A request may ask for another number.
  * - `precision`: auto or f32. Arithmetic of the encoder; auto (the default) is the file's own.
  * - `isa`: auto, or an instruction set of this machine: avx512, avx2, portable, reference. Instruction set of the kernels;
  *   auto (the default) takes the best one, or the one that the environment variable CLOZE_ISA names.
@@ -404,10 +404,10 @@ cloze_request *cloze_request_new(void);
 
 /**
  * Sets what to ask for: `key` and `value` are NUL-terminated words. A value that is refused changes nothing. Whether the
- * model can serve it shows when the request is used.
+ * model can serve it, and whether the values go together, shows when the request is used.
  *
  * - `pooling`: model, or one or several (joined by +) of mean, cls, max, mean_sqrt_len, last, weighted_mean, pooler. How
- *   token vectors become one vector; several are concatenated.
+ *   token vectors become one vector; several are concatenated. Not with `vectors` = token.
  * - `normalize`: model, true or false. Scale vectors to length 1.
  * - `dimensions`: all, or a number from 1 to the model's dimensions. Keep this many leading values (Matryoshka), before
  *   normalising.
@@ -416,16 +416,16 @@ cloze_request *cloze_request_new(void);
  * - `prompt`: any text. Put this text before each text.
  * - `truncation`: model, error, left, right or window. What happens to texts longer than the limit: an error, a cut on that
  *   side, or overlapping windows whose vectors are averaged.
- * - `max_tokens`: model, or a number of at least 3 and at most the model's limit. Longest input in tokens, special tokens
- *   included.
- * - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share; auto is an eighth
- *   of the limit.
+ * - `max_tokens`: model, or a number from 3 to the model's positions. Longest input in tokens, special tokens included.
+ * - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share, with `truncation`
+ *   = window only; auto is an eighth of the limit.
  * - `layers`: last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers. Which layers'
  *   hidden states make the vectors.
  * - `vectors`: text or token. One vector a text (the default), or one a token.
  * - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
  * - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
- * - `threads`: a number from 1 to 1024, or auto. Threads of this call; auto (the default) is the model's setting.
+ * - `threads`: a number from 1 to 1024, or auto. Threads of this call, the calling thread included; auto (the default) is
+ *   what the model was opened with.
  * - `deadline_ms`: none, or milliseconds. Stop a call that takes longer and return what is finished. The time runs anew for
  *   each call.
  *
@@ -494,7 +494,8 @@ void cloze_cancel_free(cloze_cancel *cancel);
  * Turns `count` texts into vectors. Text `i` is the `lengths[i]` bytes of UTF-8 at `texts[i]`; a NUL inside is a character
  * like any other, and no NUL is needed at the end. The texts must not change during the call. A text's vector is the same,
  * bit for bit, whatever the other texts, their order and the number of threads. `request` may be NULL. With `count` 0,
- * `texts` and `lengths` may be NULL; with a length of 0, so may the text: its vector is that of the empty text.
+ * `texts` and `lengths` may be NULL; with a length of 0, so may the text: its vector is that of the empty text. One text may
+ * have at most 4 MiB, whatever the truncation policy.
  *
  * Vectors are written to `vectors`, which holds `capacity_bytes` bytes and needs no alignment, one after another in the order
  * of the texts, in the number type that the request's `output` names, in the machine's byte order:
@@ -515,8 +516,9 @@ void cloze_cancel_free(cloze_cancel *cancel);
  *
  * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the texts finished by then, counted from the first, have their vectors
  * in `vectors`, and `written_bytes` counts these. All others give no vectors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names
- * the text and the byte; CLOZE_TOO_LONG under the truncation policy `error`; CLOZE_INVALID_ARGUMENT for a request that the
- * model cannot serve; CLOZE_NON_FINITE; CLOZE_BUFFER_TOO_SMALL; CLOZE_OUT_OF_MEMORY.
+ * the text and the byte; CLOZE_TOO_LONG names the text that has more than 4 MiB or, under the truncation policy `error`, more
+ * tokens than the limit; CLOZE_INVALID_ARGUMENT for a request that the model cannot serve; CLOZE_NON_FINITE;
+ * CLOZE_BUFFER_TOO_SMALL; CLOZE_OUT_OF_MEMORY.
  *
  * Since: 0.1.0
  */
@@ -572,12 +574,13 @@ size_t cloze_report_dimensions(const cloze_report *report);
  *
  * - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows
  * - `total`: tokens of the whole text, special tokens included, before anything was cut
- * - `truncated`: whether tokens were left out
+ * - `truncated`: whether tokens were left out of the vector
  * - `windows`: number of windows, 1 where the text fits as a whole
  * - `first_vector`, `vectors`: which vectors are the text's: `vectors` of them from number `first_vector` on; none for a text
  *   that was not finished
  *
- * For texts that a deadline or a cancellation left unread all of them are 0.
+ * For a text that a deadline or a cancellation left unfinished all of them are 0, except that `total` is known where the text
+ * had been read by then.
  *
  * Errors: CLOZE_NULL_ARGUMENT for a NULL `report`; CLOZE_INVALID_ARGUMENT for a number beyond the last text.
  *
@@ -619,8 +622,9 @@ void cloze_report_free(cloze_report *report);
  * bytes that goes with the first, as a reranker takes a query and a passage; NULL means that there is none. `tokens` receives
  * the result, or NULL on an error; free it with cloze_tokens_free.
  *
- * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names the text and the byte; CLOZE_TOO_LONG under the truncation policy
- * `error`; CLOZE_INVALID_ARGUMENT for a request that the model cannot serve.
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names the text and the byte; CLOZE_TOO_LONG for a text or a pair of more
+ * than 4 MiB and, under the truncation policy `error`, of more tokens than the limit; CLOZE_INVALID_ARGUMENT for a request that
+ * the model cannot serve.
  *
  * Since: 0.1.0
  */

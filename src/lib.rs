@@ -11,7 +11,7 @@
 //! ```no_run
 //! use cloze::{Model, Options, Request};
 //!
-//! let model = Model::load("models/all-MiniLM-L6-v2", &Options::default())?;
+//! let model = Model::load("models/minilm", &Options::default())?;
 //! let answer = model.encode(&["How do I reset my password?", "Forgotten credentials"], &Request::default())?;
 //! println!("{} values a vector, {:?}", answer.dimensions, answer.vectors.as_f32());
 //! # Ok::<(), cloze::Error>(())

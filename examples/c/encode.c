@@ -1,8 +1,8 @@
 /* Turn texts into vectors and compare them.
  *
  *     cc encode.c -lcloze -lm -o encode
- *     ./encode models/all-MiniLM-L6-v2
- *     ./encode models/all-MiniLM-L6-v2 "first text" "second text" "third text"
+ *     ./encode models/minilm
+ *     ./encode models/minilm "first text" "second text" "third text"
  */
 
 #include <cloze.h>

@@ -1,8 +1,8 @@
 // Find the passages that answer a query, best first.
 //
 //     c++ -std=c++17 search.cpp -lcloze -o search
-//     ./search models/all-MiniLM-L6-v2
-//     ./search models/all-MiniLM-L6-v2 "a query" "a passage" "another passage"
+//     ./search models/minilm
+//     ./search models/minilm "a query" "a passage" "another passage"
 
 #include <cloze.h>
 

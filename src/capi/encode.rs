@@ -13,7 +13,8 @@ use crate::tasks::{Embeddings, Model, Request, Vectors};
 /// Turns `count` texts into vectors. Text `i` is the `lengths[i]` bytes of UTF-8 at `texts[i]`; a NUL inside is a character
 /// like any other, and no NUL is needed at the end. The texts must not change during the call. A text's vector is the same,
 /// bit for bit, whatever the other texts, their order and the number of threads. `request` may be NULL. With `count` 0,
-/// `texts` and `lengths` may be NULL; with a length of 0, so may the text: its vector is that of the empty text.
+/// `texts` and `lengths` may be NULL; with a length of 0, so may the text: its vector is that of the empty text. One text may
+/// have at most 4 MiB, whatever the truncation policy.
 ///
 /// Vectors are written to `vectors`, which holds `capacity_bytes` bytes and needs no alignment, one after another in the order
 /// of the texts, in the number type that the request's `output` names, in the machine's byte order:
@@ -34,8 +35,9 @@ use crate::tasks::{Embeddings, Model, Request, Vectors};
 ///
 /// Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the texts finished by then, counted from the first, have their vectors
 /// in `vectors`, and `written_bytes` counts these. All others give no vectors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names
-/// the text and the byte; CLOZE_TOO_LONG under the truncation policy `error`; CLOZE_INVALID_ARGUMENT for a request that the
-/// model cannot serve; CLOZE_NON_FINITE; CLOZE_BUFFER_TOO_SMALL; CLOZE_OUT_OF_MEMORY.
+/// the text and the byte; CLOZE_TOO_LONG names the text that has more than 4 MiB or, under the truncation policy `error`, more
+/// tokens than the limit; CLOZE_INVALID_ARGUMENT for a request that the model cannot serve; CLOZE_NON_FINITE;
+/// CLOZE_BUFFER_TOO_SMALL; CLOZE_OUT_OF_MEMORY.
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]

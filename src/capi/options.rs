@@ -26,7 +26,7 @@ pub extern "C" fn cloze_options_new() -> *mut cloze_options {
 /// Sets an option: `key` and `value` are NUL-terminated words. A value that is refused changes nothing.
 ///
 /// - `threads`: a number from 1 to 1024, or auto. Threads of one call, the calling thread included; auto (the default)
-///   honours the affinity mask and the cgroup quota.
+///   honours the affinity mask and the cgroup quota. A request may ask for another number.
 /// - `precision`: auto or f32. Arithmetic of the encoder; auto (the default) is the file's own.
 /// - `isa`: auto, or an instruction set of this machine: avx512, avx2, portable, reference. Instruction set of the kernels;
 ///   auto (the default) takes the best one, or the one that the environment variable CLOZE_ISA names.

@@ -59,12 +59,13 @@ pub unsafe extern "C" fn cloze_report_dimensions(report: *const cloze_report) ->
 ///
 /// - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows
 /// - `total`: tokens of the whole text, special tokens included, before anything was cut
-/// - `truncated`: whether tokens were left out
+/// - `truncated`: whether tokens were left out of the vector
 /// - `windows`: number of windows, 1 where the text fits as a whole
 /// - `first_vector`, `vectors`: which vectors are the text's: `vectors` of them from number `first_vector` on; none for a text
 ///   that was not finished
 ///
-/// For texts that a deadline or a cancellation left unread all of them are 0.
+/// For a text that a deadline or a cancellation left unfinished all of them are 0, except that `total` is known where the text
+/// had been read by then.
 ///
 /// Errors: CLOZE_NULL_ARGUMENT for a NULL `report`; CLOZE_INVALID_ARGUMENT for a number beyond the last text.
 ///

@@ -26,10 +26,10 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 }
 
 /// Sets what to ask for: `key` and `value` are NUL-terminated words. A value that is refused changes nothing. Whether the
-/// model can serve it shows when the request is used.
+/// model can serve it, and whether the values go together, shows when the request is used.
 ///
 /// - `pooling`: model, or one or several (joined by +) of mean, cls, max, mean_sqrt_len, last, weighted_mean, pooler. How
-///   token vectors become one vector; several are concatenated.
+///   token vectors become one vector; several are concatenated. Not with `vectors` = token.
 /// - `normalize`: model, true or false. Scale vectors to length 1.
 /// - `dimensions`: all, or a number from 1 to the model's dimensions. Keep this many leading values (Matryoshka), before
 ///   normalising.
@@ -38,16 +38,16 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 /// - `prompt`: any text. Put this text before each text.
 /// - `truncation`: model, error, left, right or window. What happens to texts longer than the limit: an error, a cut on that
 ///   side, or overlapping windows whose vectors are averaged.
-/// - `max_tokens`: model, or a number of at least 3 and at most the model's limit. Longest input in tokens, special tokens
-///   included.
-/// - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share; auto is an eighth
-///   of the limit.
+/// - `max_tokens`: model, or a number from 3 to the model's positions. Longest input in tokens, special tokens included.
+/// - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share, with `truncation`
+///   = window only; auto is an eighth of the limit.
 /// - `layers`: last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers. Which layers'
 ///   hidden states make the vectors.
 /// - `vectors`: text or token. One vector a text (the default), or one a token.
 /// - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
 /// - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
-/// - `threads`: a number from 1 to 1024, or auto. Threads of this call; auto (the default) is the model's setting.
+/// - `threads`: a number from 1 to 1024, or auto. Threads of this call, the calling thread included; auto (the default) is
+///   what the model was opened with.
 /// - `deadline_ms`: none, or milliseconds. Stop a call that takes longer and return what is finished. The time runs anew for
 ///   each call.
 ///

@@ -23,8 +23,9 @@ pub struct cloze_tokens {
 /// bytes that goes with the first, as a reranker takes a query and a passage; NULL means that there is none. `tokens` receives
 /// the result, or NULL on an error; free it with cloze_tokens_free.
 ///
-/// Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names the text and the byte; CLOZE_TOO_LONG under the truncation policy
-/// `error`; CLOZE_INVALID_ARGUMENT for a request that the model cannot serve.
+/// Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names the text and the byte; CLOZE_TOO_LONG for a text or a pair of more
+/// than 4 MiB and, under the truncation policy `error`, of more tokens than the limit; CLOZE_INVALID_ARGUMENT for a request that
+/// the model cannot serve.
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]

@@ -68,13 +68,14 @@ impl Vectors {
 /// What became of one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextReport {
-    /// Tokens that the encoder saw, special tokens included; for windows, those of all windows.
+    /// Tokens that the encoder saw, special tokens included; for windows, those of all windows. 0 for a text that was not
+    /// finished.
     pub tokens: usize,
-    /// Tokens of the whole text, special tokens included.
+    /// Tokens of the whole text, special tokens included; 0 for a text that was not read when the call stopped.
     pub total: usize,
-    /// Whether tokens were left out. Never with windows.
+    /// Whether tokens were left out of the vector. Never with windows.
     pub truncated: bool,
-    /// Number of windows, 1 where the text fits.
+    /// Number of windows, 1 where the text fits, 0 for a text that was not finished.
     pub windows: usize,
     /// Which vectors are this text's: one, or one a token. Empty for texts that were not finished.
     pub rows: Range<usize>,
@@ -205,7 +206,7 @@ impl Answer {
     /// Reports the texts that were not finished.
     fn finish(mut self, run: &Run, rest: Packed) -> Embeddings {
         let rows = self.rows();
-        let waiting = rest.texts.iter().map(|t| t.report(rows..rows));
+        let waiting = rest.texts.iter().map(|t| t.unseen(rows..rows));
         self.embeddings.texts.extend(waiting);
         let unread = TextReport { tokens: 0, total: 0, truncated: false, windows: 0, rows: rows..rows };
         self.embeddings.texts.resize(self.count, unread);
@@ -241,6 +242,26 @@ fn normalize(vector: &mut [f32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_text_that_waits_when_the_call_stops_the_encoder_saw_nothing() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/models/tiny-gelu");
+        let model = Model::load(folder, &crate::tasks::Options::default()).unwrap();
+        let cancel = crate::tasks::Cancel::new();
+        let request = Request { cancel: Some(cancel.clone()), ..Request::default() };
+        let run = Run::new(&model, &request).unwrap();
+        let mut answer = Answer::new(&run, &request, 3);
+        let mut packed = Packed::default();
+        run.add(&mut packed, "a text that is finished").unwrap();
+        assert!(answer.take(&run, &mut packed).unwrap());
+        run.add(&mut packed, "a text that is read and waits").unwrap();
+        cancel.cancel();
+        assert!(!answer.take(&run, &mut packed).unwrap());
+        let Embeddings { texts, finished, stopped, .. } = answer.finish(&run, packed);
+        assert_eq!((finished, stopped), (1, Some(ErrorKind::Cancelled)));
+        let seen: Vec<_> = texts.iter().map(|t| (t.tokens > 0, t.total > 2, t.windows, t.rows.len())).collect();
+        assert_eq!(seen, [(true, true, 1, 1), (false, true, 0, 0), (false, false, 0, 0)]);
+    }
 
     #[test]
     fn windows_are_averaged_by_their_tokens() {

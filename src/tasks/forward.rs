@@ -56,7 +56,7 @@ impl<'m> Run<'m> {
     /// # Errors
     /// `InvalidArgument` for whatever the model cannot serve.
     pub(super) fn new<'r: 'm>(model: &'m Model, request: &'r Request) -> Result<Run<'m>> {
-        super::options::check_threads(request.threads)?;
+        request.check()?;
         let output = model.output(request);
         let graph = model.encoder().graph(&output)?;
         let width = graph.nodes().last().map_or(0, |n| n.width);
@@ -187,8 +187,14 @@ impl PackedText {
         self.window_tokens.iter().sum()
     }
 
+    /// What became of a text that the encoder saw.
     pub(super) fn report(&self, rows: Range<usize>) -> TextReport {
         TextReport { tokens: self.rows(), total: self.total, truncated: self.truncated, windows: self.window_tokens.len(), rows }
+    }
+
+    /// What became of a text that the encoder did not see: it was counted, no more.
+    pub(super) fn unseen(&self, rows: Range<usize>) -> TextReport {
+        TextReport { tokens: 0, total: self.total, truncated: false, windows: 0, rows }
     }
 }
 
@@ -279,7 +285,7 @@ impl Model {
     /// # Errors
     /// `InvalidArgument` for an empty sequence, one longer than the model's positions, or ids that it has no embedding for.
     pub fn run_ids(&self, sequences: &[Vec<u32>], request: &Request) -> Result<()> {
-        let tokens = Request { token_vectors: true, prompt: super::Prompt::Text(String::new()), ..request.clone() };
+        let tokens = Request { token_vectors: true, pooling: None, prompt: super::Prompt::Text(String::new()), ..request.clone() };
         let run = Run::new(self, &tokens)?;
         let mut packed = Packed::default();
         for (i, ids) in sequences.iter().enumerate() {

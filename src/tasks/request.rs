@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::options::threads;
+use super::options::{check_threads, threads};
 use super::settings::{self, BOOLEAN, Setting, choice, number};
 use crate::error::{ErrorKind, Result, fail};
 use crate::model::pooling::{LayerChoice, Pooling};
@@ -82,7 +82,7 @@ pub enum Prompt {
 /// What a call may be asked for; the default is what the model's own files say.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
-    /// How token vectors become one; several are concatenated. `None` = the model's.
+    /// How token vectors become one; several are concatenated. `None` = the model's. Not with `token_vectors`.
     pub pooling: Option<Vec<Pooling>>,
     /// Whether vectors are scaled to length 1. `None` = the model's.
     pub normalize: Option<bool>,
@@ -94,7 +94,7 @@ pub struct Request {
     pub truncation: Option<Truncation>,
     /// Limit in tokens, special tokens included. `None` = the model's.
     pub max_tokens: Option<usize>,
-    /// Tokens that neighbouring windows share (truncation `window`). `None` = an eighth of the limit.
+    /// Tokens that neighbouring windows share (only with truncation `window`). `None` = an eighth of the limit.
     pub overlap: Option<usize>,
     /// Which layers' hidden states are used.
     pub layers: LayerChoice,
@@ -171,7 +171,7 @@ impl Request {
         },
         Setting {
             name: "max_tokens",
-            values: "model, or a number of at least 3 and at most the model's limit",
+            values: "model, or a number from 3 to the model's positions",
             help: "Longest input in tokens, special tokens included",
             apply: |r, v| {
                 r.max_tokens = model_or(v, |v| number(v, 3))?;
@@ -181,7 +181,7 @@ impl Request {
         Setting {
             name: "overlap",
             values: "auto, or a number of tokens smaller than a window",
-            help: "Tokens that neighbouring windows share; auto is an eighth of the limit",
+            help: "With truncation window: tokens that neighbours share; auto is an eighth of the limit",
             apply: |r, v| {
                 r.overlap = if v == "auto" { None } else { Some(number(v, 0)?) };
                 Ok(())
@@ -226,7 +226,7 @@ impl Request {
         Setting {
             name: "threads",
             values: "a number from 1 to 1024, or auto",
-            help: "Threads of this call; auto is the model's setting",
+            help: "Threads of this call, the calling thread included; auto is what the model was opened with",
             apply: |r, v| {
                 r.threads = threads(v)?;
                 Ok(())
@@ -249,6 +249,21 @@ impl Request {
     /// `InvalidArgument` for an unknown name or value; the message lists what is known.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         settings::set(Self::SETTINGS, self, name, value)
+    }
+
+    /// Refuses options that contradict each other whatever the model: what would be ignored is an error.
+    pub(crate) fn check(&self) -> Result<()> {
+        check_threads(self.threads)?;
+        if let (Some(overlap), true) = (self.overlap, self.truncation != Some(Truncation::Window)) {
+            let told = format!("overlap {overlap}: only windows share tokens; set truncation to window, or leave overlap out");
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        if let (Some(modes), true) = (&self.pooling, self.token_vectors) {
+            let names: Vec<_> = modes.iter().map(|m| m.name()).collect();
+            let told = format!("pooling {}: vectors of tokens are not pooled; leave pooling out, or set vectors to text", names.join("+"));
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        Ok(())
     }
 }
 
@@ -314,5 +329,24 @@ mod tests {
             assert_eq!(e.kind(), ErrorKind::InvalidArgument);
             assert!(e.message().contains(name), "{e}");
         }
+    }
+
+    #[test]
+    fn what_would_be_ignored_is_refused() {
+        let refused = |settings: &[(&str, &str)]| {
+            let mut r = Request::default();
+            settings.iter().for_each(|(name, value)| r.set(name, value).unwrap());
+            r.check().err().map(|e| (e.kind(), e.message().to_owned()))
+        };
+        for (settings, words) in [
+            (&[("overlap", "8")][..], "overlap 8: only windows"),
+            (&[("overlap", "8"), ("truncation", "left")], "overlap 8: only windows"),
+            (&[("vectors", "token"), ("pooling", "cls+mean")], "pooling cls+mean: vectors of tokens"),
+        ] {
+            let (kind, message) = refused(settings).expect(words);
+            assert!(kind == ErrorKind::InvalidArgument && message.starts_with(words), "{message}");
+        }
+        assert_eq!(refused(&[("overlap", "8"), ("truncation", "window")]), None);
+        assert_eq!(refused(&[("overlap", "auto"), ("vectors", "token"), ("pooling", "model")]), None);
     }
 }

@@ -51,8 +51,9 @@ impl Model {
     /// the truncation policy of `request` apply. One entry an input, or several where the policy is `window`.
     ///
     /// # Errors
-    /// `TooLong` under the policy `error`; `InvalidArgument` for a limit above the model's.
+    /// `TooLong` under the policy `error`; `InvalidArgument` for a limit above the model's positions, and options that contradict each other.
     pub fn tokenize<T: AsRef<str>>(&self, inputs: &[(T, Option<T>)], request: &Request) -> Result<Vec<Tokens>> {
+        request.check()?;
         let limit = self.limit(request)?;
         let prompt = self.prompt(request)?;
         let mut all = Vec::with_capacity(inputs.len());

@@ -87,6 +87,20 @@ static void requests(const cloze_model *model) {
         OK(cloze_request_set(request, unfit[i].key, unfit[i].back, error));
     }
 
+    /* Words that do not go together: what would be ignored is refused. */
+    OK(cloze_request_set(request, "overlap", "6", error));
+    EXPECT_WORD(CLOZE_INVALID_ARGUMENT, "overlap 6", encode_one(model, request, "text", 4, error));
+    size_t needed = 9;
+    EXPECT_WORD(CLOZE_INVALID_ARGUMENT, "overlap 6", cloze_encode_size(model, request, 1, &needed, error));
+    CHECK(needed == 0);
+    OK(cloze_request_set(request, "overlap", "auto", error));
+    OK(cloze_request_set(request, "vectors", "token", error));
+    OK(cloze_request_set(request, "pooling", "cls+mean", error));
+    EXPECT_WORD(CLOZE_INVALID_ARGUMENT, "pooling cls+mean", encode_one(model, request, "text", 4, error));
+    OK(cloze_request_set(request, "pooling", "model", error));
+    OK(cloze_request_set(request, "vectors", "text", error));
+    OK(encode_one(model, request, "text", 4, error));
+
     /* A window that cannot move on. */
     OK(cloze_request_set(request, "truncation", "window", error));
     OK(cloze_request_set(request, "max_tokens", "8", error));

@@ -29,10 +29,13 @@ static size_t stopped(const cloze_model *model, const cloze_request *request, cl
     for (size_t i = written; i < needed; i += i < written + 1000 ? 1 : 61)
         CHECK(out[i] == CANARY);
     for (size_t i = 0; i < MANY; i += 97) {
-        size_t first = 9, vectors = 9, total = 9;
-        OK(cloze_report_text(report, i, NULL, &total, NULL, NULL, &first, &vectors, error));
+        size_t tokens = 9, total = 9, windows = 9, first = 9, vectors = 9;
+        bool truncated = true;
+        OK(cloze_report_text(report, i, &tokens, &total, &truncated, &windows, &first, &vectors, error));
         CHECK(vectors == (i < finished) && first == (i < finished ? i : 0));
-        CHECK(i >= finished || total >= 2);
+        /* Of a text that is not finished the encoder saw nothing, counted or not. */
+        CHECK(i < finished ? tokens == total && total >= 2 && windows == 1 : tokens == 0 && windows == 0);
+        CHECK(!truncated);
     }
     cloze_report_free(report);
     cloze_error_free(error);
