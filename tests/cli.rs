@@ -156,6 +156,45 @@ fn an_id_of_any_kind_comes_back() {
 }
 
 #[test]
+fn an_id_comes_back_to_the_letter() {
+    for id in ["12345678901234567890123", "1.0", "1.10", "1e400", "-0", "\"\\u00e9\\/\"", "{\"b\":1, \"a\":0.30000000000000000000001}"] {
+        let line = format!("{{\"text\":\"a\",\"id\":{id}}}\n");
+        for flags in [
+            &["encode", "--json"][..],
+            &["encode", "--json", "--similarity"],
+            &["encode", "--json", "--query", "a"],
+            &["tokenize", "--json"],
+        ] {
+            let done = on_model(flags[0], &flags[1..], &line);
+            assert!(done.out.contains(&format!("\"id\":{id},")), "{flags:?} {id}: {}{}", done.out, done.err);
+        }
+    }
+}
+
+#[test]
+fn a_switch_takes_no_value() {
+    let switches = |words: &[&str]| on_model("encode", &[words, &["a"]].concat(), "");
+    for words in [&["--normalize", "false"][..], &["--no-normalize", "true"], &["--normalize", "model"]] {
+        switches(words).failed(2, "takes no value");
+    }
+    for words in [&["--normalize=true", "--no-normalize"][..], &["--normalize=false"], &["--normalize", "--no-normalize"]] {
+        switches(words).failed(2, "normalize");
+    }
+    // Elsewhere the word is a text like any other.
+    for words in [&["--json", "false", "--normalize"][..], &["--json", "--normalize", "--", "false"]] {
+        assert_eq!(on_model("encode", words, "").lines().len(), 1, "{words:?}");
+    }
+}
+
+#[test]
+fn what_would_be_ignored_is_refused() {
+    on_model("encode", &["--overlap", "8", "a"], "").failed(2, "truncation");
+    on_model("tokenize", &["--overlap", "8", "--truncation", "left", "a"], "").failed(2, "overlap 8");
+    on_model("encode", &["--vectors", "token", "--pooling", "cls", "a"], "").failed(2, "pooling cls");
+    assert_eq!(on_model("encode", &["--truncation", "window", "--overlap", "8", "a"], "").code, 0);
+}
+
+#[test]
 fn results_do_not_depend_on_the_number_of_threads_or_the_texts_beside() {
     let lines: String = (0..600).map(|i| format!("{} number {i}\n", TEXTS[0])).collect();
     let json: String = lines.lines().map(|l| serde_json::json!({"text": l}).to_string() + "\n").collect();
@@ -262,7 +301,14 @@ fn a_pair_is_the_second_segment() {
     let value = on_model("tokenize", &["--json"], "{\"text\":\"who?\",\"pair\":\"she did\"}\n").lines().remove(0);
     let types: Vec<u64> = value["type_ids"].as_array().unwrap().iter().map(|t| t.as_u64().unwrap()).collect();
     assert!(types.is_sorted() && types[0] == 0 && *types.last().unwrap() == 1, "{types:?}");
-    on_model("encode", &["--json"], "{\"text\":\"a\"}\n{\"text\":\"who?\",\"pair\":\"she did\"}\n").failed(1, "text 1");
+    on_model("encode", &["--json"], "{\"text\":\"a\"}\n{\"text\":\"who?\",\"pair\":\"she did\"}\n")
+        .failed(1, "line 2: a vector is made of one text");
+    // A command names what it takes.
+    for (command, takes_pair) in [("encode", false), ("tokenize", true)] {
+        assert_eq!(cloze(&[command, "--help"], "").out.contains("pair"), takes_pair, "{command} --help");
+        let done = on_model(command, &["--json"], "{\"txt\":\"a\"}\n");
+        assert_eq!(done.err.contains("pair"), takes_pair, "{}", done.err);
+    }
 }
 
 #[test]
@@ -343,10 +389,21 @@ fn bench_prints_the_fixed_form() {
     assert_eq!((&value["tokens"], &value["runs"]), (&7.into(), &5.into()));
     assert!(value["median_ms"].as_f64().unwrap() >= value["min_ms"].as_f64().unwrap());
     assert!(on_model("bench", &["--workload", &workload, "--seconds", "0"], "").out.contains("tokens/s"));
-    for (text, words) in [("{", "workload.json"), ("{\"sequences\":[[2,99999999,3]]}", "99999999"), ("{\"sequences\":[]}", "no token")] {
-        on_model("bench", &["--workload", &file(text), "--seconds", "0"], "").failed(1, words);
+    for (text, words) in [
+        ("{", "workload.json"),
+        ("[1]", "expected {"),
+        ("{\"sequences\":[[2,99999999,3]]}", "99999999"),
+        ("{\"sequences\":[]}", "no token"),
+    ] {
+        let done = on_model("bench", &["--workload", &file(text), "--seconds", "0"], "");
+        done.failed(1, words);
+        assert!(!done.err.contains("struct"), "{}", done.err);
     }
     on_model("bench", &["--workload", "/no/such/file"], "").failed(1, "/no/such/file");
+    // Without a file: 8 sequences, here of all 64 positions.
+    let done = on_model("bench", &["--seconds", "0", "--json"], "");
+    assert!(done.err.contains("8 sequences of 64 made-up"), "{}", done.err);
+    assert_eq!(done.lines()[0]["tokens"], 512);
 }
 
 #[test]
@@ -359,7 +416,7 @@ fn wrong_usage_is_exit_code_2() {
         &["encode", "-m", &model, "--pooling", "average", "a"],
         &["encode", "-m", &model, "--top", "3", "a"],
         &["tokenize", "-m", &model, "--pooling", "mean", "a"],
-        &["bench", "-m", &model],
+        &["bench"],
         &["no-such-command"],
         &[],
     ] {
@@ -388,7 +445,7 @@ fn failures_say_why_on_standard_error_only() {
     on_model("encode", &["--prompt-name", "nobody", "a"], "").failed(1, "nobody");
     on_model("encode", &["--max-tokens", "4096", "a"], "").failed(1, "4096");
     on_model("encode", &["--isa", "z80", "a"], "").failed(1, "z80");
-    on_model("encode", &["--deadline-ms", "0", "a"], "").failed(1, "deadline");
+    on_model("encode", &["--deadline-ms", "0", "a"], "").failed(1, "the deadline of 0 ms passed; no text is finished");
 }
 
 #[test]
@@ -396,7 +453,8 @@ fn a_bad_line_is_named() {
     on_model("encode", &[], b"good\nbad \xff\xfe\n").failed(1, "line 2");
     on_model("tokenize", &[], b"\xc3\x28\n").failed(1, "line 1");
     on_model("encode", &["--json"], "{\"text\":\"a\"}\n\n{\"text\":5}\n").failed(1, "line 3");
-    on_model("encode", &["--json"], "{\"text\":\"a\"}\nnot json\n").failed(1, "line 2");
+    on_model("encode", &["--json"], "{\"text\":\"a\"}\nnot json\n").failed(1, "line 2: not a JSON object");
+    on_model("encode", &["--json"], "a plain text\n").failed(1, "without --json lines are plain texts");
     on_model("encode", &["--json"], "{\"text\":\"a\",\"pairs\":\"b\"}\n").failed(1, "pairs");
     on_model("encode", &["--json"], "{\"text\":\"\\ud800\"}\n").failed(1, "line 1");
 }

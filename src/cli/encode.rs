@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command, builder::ArgAction, value_parser};
 
-use super::input::{Input, Inputs};
+use super::input::{self, Input, Inputs};
 use super::output::Out;
 use super::progress::Progress;
 use super::similarity::{Ranking, Table};
@@ -21,14 +21,15 @@ pub(super) const VERB: Verb = Verb {
     about: "Texts to vectors; how alike texts are; which texts answer a query",
     examples: "Examples:
   cloze encode -m models/minilm 'How do I reset my password?'
-  cloze encode -m models/minilm --json < texts.txt > vectors.jsonl
+  cloze encode -m models/minilm --json < texts.jsonl > vectors.jsonl
   echo '{\"text\":\"a text\",\"id\":\"doc-7\"}' | cloze encode -m models/minilm --json
   cloze encode -m models/minilm --similarity 'a cat sleeps' 'a kitten naps' 'stocks fell'
   cloze encode -m models/minilm --query 'how to get a refund' --top 3 < passages.txt
-  cloze encode -m models/minilm --truncation window --overlap 32 --json < long.txt
+  cloze encode -m models/minilm --truncation window --overlap 32 < long.txt
   cloze encode -m models/minilm --dimensions 128 --output int8 --json 'a text'
 
-JSON lines: {\"index\":0,\"embedding\":[...],\"tokens\":12,\"truncated\":false}, also
+With --json, standard input is JSON lines: {\"text\":\"...\"}, with an \"id\" of any kind if you like.
+Answers are JSON lines: {\"index\":0,\"embedding\":[...],\"tokens\":12,\"truncated\":false}, also
   id        of the line that the text came from
   total     tokens of the whole text, where it was cut or cut into windows
   windows   their number, where there are several
@@ -65,7 +66,7 @@ fn build(command: Command) -> Command {
         .requires("query")
         .conflicts_with("query_prompt_name")
         .help("With --query: put this text before the query");
-    let command = flags::with_texts(flags::with_model(command)).args([similarity, query, top, named, prompt]);
+    let command = flags::with_texts(flags::with_model(command), input::TEXT).args([similarity, query, top, named, prompt]);
     // Offsets are of tokens, which `tokenize` prints.
     flags::with_request(command, |name| name != "offsets")
 }
@@ -89,7 +90,7 @@ fn run(matches: &ArgMatches) -> Outcome {
     }
     let mut session = Session::new(flags::open_model(matches)?, request);
     let mut sink = sink(matches, &session)?;
-    let mut inputs = Inputs::open(matches);
+    let mut inputs = Inputs::open(matches, input::TEXT);
     let mut out = Out::new();
     let mut progress = Progress::new();
     let mut stopped = None;
@@ -139,10 +140,6 @@ impl Session {
     }
 
     fn encode(&mut self, chunk: &[Input]) -> Result<Embeddings, Failure> {
-        if let Some(input) = chunk.iter().find(|input| input.pair.is_some()) {
-            let message = format!("text {}: a vector is made of one text; leave out \"pair\", or join both texts yourself", input.index);
-            return Err(Error::new(ErrorKind::InvalidArgument, message).into());
-        }
         let texts: Vec<&str> = chunk.iter().map(|input| input.text.as_str()).collect();
         let started = *self.started.get_or_insert_with(Instant::now);
         let deadline = self.request.deadline.map(|limit| limit.saturating_sub(started.elapsed()));
@@ -152,7 +149,12 @@ impl Session {
 
     fn why(&self, kind: ErrorKind, finished: usize) -> Failure {
         let limit = self.request.deadline.map_or(0, |d: Duration| d.as_millis());
-        Error::new(kind, format!("the deadline of {limit} ms passed; the first {finished} texts are finished")).into()
+        let finished = match finished {
+            0 => "no text is finished".to_owned(),
+            1 => "the first text is finished".to_owned(),
+            n => format!("the first {n} texts are finished"),
+        };
+        Error::new(kind, format!("the deadline of {limit} ms passed; {finished}")).into()
     }
 }
 

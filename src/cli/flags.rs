@@ -1,13 +1,14 @@
 //! Which flags does a command have?
 //!
 //! Each row of [`Options::SETTINGS`] and [`Request::SETTINGS`] becomes a flag: `max_tokens` is `--max-tokens VALUE`, a row that
-//! is true or false is a pair `--normalize`, `--no-normalize`. The values are checked by the rows themselves, while the
-//! command line is read, so that a wrong value is wrong usage and not a failure.
+//! is true or false is a pair of switches, `--normalize` and `--no-normalize`, that take no value. The values are checked by the
+//! rows themselves, while the command line is read, so that a wrong value is wrong usage and not a failure.
 
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Command};
 
-use super::Outcome;
+use super::input::Form;
+use super::{Failure, Outcome};
 use crate::error::Result;
 use crate::tasks::{Model, Options, Request, Setting};
 
@@ -32,12 +33,11 @@ pub(super) fn with_request(command: Command, wanted: fn(&str) -> bool) -> Comman
 }
 
 /// `[TEXT]...`, and `--json`.
-pub(super) fn with_texts(command: Command) -> Command {
-    let texts = Arg::new("texts")
-        .value_name("TEXT")
-        .num_args(0..)
-        .allow_negative_numbers(true)
-        .help("Texts; without any, standard input is read: one text a line, or with --json one object {\"text\":..., \"pair\":..., \"id\":...} a line");
+pub(super) fn with_texts(command: Command, form: Form) -> Command {
+    let texts = Arg::new("texts").value_name("TEXT").num_args(0..).allow_negative_numbers(true).help(format!(
+        "Texts, as they are; without any, standard input is read: one text a line, or with --json one object {} a line",
+        form.shown
+    ));
     command.arg(texts).arg(json())
 }
 
@@ -64,7 +64,24 @@ pub(super) fn request(matches: &ArgMatches) -> Outcome<Request> {
     apply(Request::SETTINGS, &mut request, matches)?;
     // The same word is an option of the model, which has it already.
     request.threads = None;
+    request.check().map_err(|e| Failure::Usage(e.message().to_owned()))?;
     Ok(request)
+}
+
+/// Refuses `--normalize false` among the words of a command line: the switch has no value, so that `false` would be a text.
+/// Behind `--` every word is a text.
+pub(super) fn no_value_of_a_switch(words: &[String]) -> Outcome {
+    let flags = words.split(|word| word == "--").next().unwrap_or_default();
+    for row in Request::SETTINGS.iter().filter(|row| is_boolean(row)) {
+        let (on, off) = (format!("--{}", long(row)), format!("--{}", no(row)));
+        let value = |pair: &&[String]| (pair[0] == on || pair[0] == off) && (row.apply)(&mut Request::default(), &pair[1]).is_ok();
+        if let Some([switch, word]) = flags.windows(2).find(value) {
+            return Err(Failure::Usage(format!(
+                "{switch} takes no value, so {word:?} behind it would be a text: say {on} or {off}, or put -- before texts"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn is_option(name: &str) -> bool {
@@ -75,25 +92,36 @@ fn is_boolean<T>(row: &Setting<T>) -> bool {
     row.values.ends_with("true or false")
 }
 
+fn is_on(matches: &ArgMatches, switch: &str) -> bool {
+    matches!(matches.try_get_one::<bool>(switch), Ok(Some(true)))
+}
+
+/// The flag of a row.
+fn long<T>(row: &Setting<T>) -> String {
+    row.name.replace('_', "-")
+}
+
+/// The switch that says no.
+fn no<T>(row: &Setting<T>) -> String {
+    format!("no-{}", long(row))
+}
+
 /// The flags of a table.
 fn rows<T: Default>(table: &'static [Setting<T>], heading: &'static str, wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
     let mut flags = Vec::new();
     for row in table.iter().filter(|row| wanted(row.name)) {
-        let help = format!("{} [{}]", row.help, row.values);
-        let flag = Arg::new(row.name)
-            .long(leak(row.name.replace('_', "-")))
-            .value_name("VALUE")
-            .help(help)
-            .help_heading(heading)
-            .allow_negative_numbers(true)
-            .value_parser(move |value: &str| checked(row, value));
+        let flag = Arg::new(row.name).long(leak(long(row))).help_heading(heading);
         if is_boolean(row) {
-            let no = leak(format!("no-{}", row.name.replace('_', "-")));
-            let off =
-                Arg::new(no).long(no).action(ArgAction::SetTrue).help(format!("The same as --{}=false", row.name)).help_heading(heading);
-            flags.push(flag.num_args(0..=1).require_equals(true).default_missing_value("true").overrides_with(no));
-            flags.push(off.overrides_with(row.name));
+            let (on, off) = (leak(long(row)), leak(no(row)));
+            let switch = |flag: Arg, help: String| flag.action(ArgAction::SetTrue).help(help);
+            flags.push(switch(flag, format!("{}; without this and --{off}: as the model's files say", row.help)).conflicts_with(off));
+            flags.push(switch(Arg::new(off).long(off).help_heading(heading), format!("The opposite of --{on}")));
         } else {
+            let flag = flag
+                .value_name("VALUE")
+                .help(format!("{} [{}]", row.help, row.values))
+                .allow_negative_numbers(true)
+                .value_parser(move |value: &str| checked(row, value));
             let other = [(EXCLUSIVE.0, EXCLUSIVE.1), (EXCLUSIVE.1, EXCLUSIVE.0)].into_iter().find(|(a, _)| *a == row.name);
             flags.push(other.map_or(flag.clone(), |(_, b)| flag.conflicts_with(b)));
         }
@@ -112,10 +140,13 @@ fn checked<T: Default>(row: &Setting<T>, value: &str) -> std::result::Result<Str
 /// Sets in `target` what the command line gives.
 fn apply<T>(table: &'static [Setting<T>], target: &mut T, matches: &ArgMatches) -> Result<()> {
     for row in table {
-        if let Ok(Some(value)) = matches.try_get_one::<String>(row.name) {
-            (row.apply)(target, value)?;
-        }
-        if is_boolean(row) && matches!(matches.try_get_one::<bool>(&format!("no-{}", row.name.replace('_', "-"))), Ok(Some(true))) {
+        if !is_boolean(row) {
+            if let Ok(Some(value)) = matches.try_get_one::<String>(row.name) {
+                (row.apply)(target, value)?;
+            }
+        } else if is_on(matches, row.name) {
+            (row.apply)(target, "true")?;
+        } else if is_on(matches, &no(row)) {
             (row.apply)(target, "false")?;
         }
     }
@@ -129,10 +160,12 @@ fn leak(name: String) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::input;
     use super::*;
 
     fn parse(words: &[&str]) -> std::result::Result<ArgMatches, clap::Error> {
-        with_texts(with_request(with_model(Command::new("test")), |_| true)).try_get_matches_from([&["test", "-m", "x"], words].concat())
+        with_texts(with_request(with_model(Command::new("test")), |_| true), input::TEXT)
+            .try_get_matches_from([&["test", "-m", "x"], words].concat())
     }
 
     #[test]
@@ -159,20 +192,37 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_pair_of_switches_counts() {
-        let normalize = |words: &[&str]| request(&parse(words).unwrap()).unwrap().normalize;
-        assert_eq!(normalize(&[]), None);
-        assert_eq!(normalize(&["--normalize", "a text"]), Some(true));
-        assert_eq!(normalize(&["--normalize=model"]), None);
-        assert_eq!(normalize(&["--normalize", "--no-normalize"]), Some(false));
-        assert_eq!(normalize(&["--no-normalize", "--normalize"]), Some(true));
+    fn a_switch_takes_no_value_and_its_opposite_excludes_it() {
+        let normalize = |words: &[&str]| request(&parse(words).unwrap()).map(|r| r.normalize);
+        assert_eq!(normalize(&[]).unwrap(), None);
+        assert_eq!(normalize(&["--normalize", "a text"]).unwrap(), Some(true));
+        assert_eq!(normalize(&["a text", "--no-normalize"]).unwrap(), Some(false));
+    }
+
+    #[test]
+    fn a_word_behind_a_switch_is_not_taken_for_its_value() {
+        let check = |words: &str| no_value_of_a_switch(&words.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        for words in ["encode --normalize false a", "encode a --no-normalize true", "encode --normalize model"] {
+            let Err(Failure::Usage(told)) = check(words) else { panic!("{words} is accepted") };
+            assert!(told.contains("--no-normalize") && told.contains("takes no value"), "{told}");
+        }
+        for words in
+            ["encode false --normalize perhaps true", "encode --normalize -- false", "encode -- --normalize false", "encode --normalize"]
+        {
+            assert!(check(words).is_ok(), "{words}");
+        }
     }
 
     #[test]
     fn wrong_values_are_wrong_usage() {
-        for words in
-            [&["--threads", "0"][..], &["--pooling", "average"], &["--normalize=perhaps"], &["--prompt", "a", "--prompt-name", "b"]]
-        {
+        for words in [
+            &["--threads", "0"][..],
+            &["--pooling", "average"],
+            &["--normalize=true"],
+            &["--no-normalize=false"],
+            &["--normalize", "--no-normalize"],
+            &["--prompt", "a", "--prompt-name", "b"],
+        ] {
             let error = parse(words).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{words:?}: {error}");
         }

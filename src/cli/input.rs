@@ -7,7 +7,8 @@ use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 
 use clap::ArgMatches;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
 
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::tasks::LONGEST_TEXT;
@@ -21,24 +22,46 @@ const LONGEST_LINE: usize = LONGEST_TEXT + 2;
 const LONGEST_JSON_LINE: usize = 16 * LONGEST_TEXT;
 
 /// One text with its companions.
-#[derive(Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "an object")]
+#[derive(Debug)]
 pub(super) struct Input {
     /// Its number, counted from 0 over the whole input.
-    #[serde(skip)]
     pub index: usize,
     pub text: String,
-    #[serde(default)]
     pub pair: Option<String>,
-    /// Any JSON value, given back with the answer.
+    /// Any JSON value, given back with the answer to the letter: numbers of any size and form.
+    pub id: Option<Box<RawValue>>,
+}
+
+/// Which JSON lines does a command take?
+#[derive(Clone, Copy)]
+pub(super) struct Form {
+    /// A line, for help and errors.
+    pub shown: &'static str,
+    pair: bool,
+}
+
+/// Single texts.
+pub(super) const TEXT: Form = Form { shown: "{\"text\": \"...\", \"id\": ...} (id optional)", pair: false };
+/// Texts, with or without a second one.
+pub(super) const PAIR: Form = Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (pair and id optional)", pair: true };
+
+/// A line as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'a> {
+    #[serde(borrow)]
+    text: &'a RawValue,
+    #[serde(borrow, default)]
+    pair: Option<&'a RawValue>,
     #[serde(default)]
-    pub id: Option<Value>,
+    id: Option<Box<RawValue>>,
 }
 
 /// The texts of a command, in chunks.
 pub(super) struct Inputs {
     source: Source,
-    json: bool,
+    /// The form of a JSON line; `None` where lines are plain texts.
+    form: Option<Form>,
     /// Texts given so far.
     count: usize,
     /// Lines read so far.
@@ -52,21 +75,21 @@ enum Source {
 
 impl Inputs {
     /// The texts among the arguments, or else standard input.
-    pub fn open(matches: &ArgMatches) -> Inputs {
-        let json = matches.get_flag("json");
+    pub fn open(matches: &ArgMatches, form: Form) -> Inputs {
+        let form = matches.get_flag("json").then_some(form);
         let texts: Vec<String> = matches.get_many::<String>("texts").map(|texts| texts.cloned().collect()).unwrap_or_default();
         if !texts.is_empty() {
-            return Inputs { source: Source::Arguments(texts.into_iter()), json, count: 0, line: 0 };
+            return Inputs { source: Source::Arguments(texts.into_iter()), form, count: 0, line: 0 };
         }
         let stdin = std::io::stdin();
         if stdin.is_terminal() {
             let _ = writeln!(std::io::stderr(), "Reading texts from the terminal, one a line; end with Ctrl-D.");
         }
-        Inputs::stream(stdin, json)
+        Inputs::stream(stdin, form)
     }
 
-    fn stream(reader: impl std::io::Read + 'static, json: bool) -> Inputs {
-        Inputs { source: Source::Stream(BufReader::with_capacity(BUFFER, Box::new(reader))), json, count: 0, line: 0 }
+    fn stream(reader: impl std::io::Read + 'static, form: Option<Form>) -> Inputs {
+        Inputs { source: Source::Stream(BufReader::with_capacity(BUFFER, Box::new(reader))), form, count: 0, line: 0 }
     }
 
     /// The next texts; none at the end.
@@ -96,15 +119,12 @@ impl Inputs {
             Source::Stream(reader) => reader,
         };
         loop {
-            let Some(line) = read_line(reader, &mut self.line, if self.json { LONGEST_JSON_LINE } else { LONGEST_LINE })? else {
-                return Ok(None);
-            };
-            if !self.json {
-                return Ok(Some(plain(line)));
-            }
+            let longest = if self.form.is_some() { LONGEST_JSON_LINE } else { LONGEST_LINE };
+            let Some(line) = read_line(reader, &mut self.line, longest)? else { return Ok(None) };
+            let Some(form) = self.form else { return Ok(Some(plain(line))) };
             // Blank lines between JSON lines are no texts.
             if !line.trim().is_empty() {
-                return parse(&line).map(Some).map_err(|e| e.within(place(self.line)));
+                return parse(&line, form).map(Some).map_err(|e| e.within(place(self.line)));
             }
         }
     }
@@ -149,15 +169,52 @@ fn read_line(reader: &mut impl BufRead, number: &mut usize, longest: usize) -> R
     })
 }
 
-fn parse(line: &str) -> Result<Input> {
-    serde_json::from_str(line).map_err(|e| {
-        // serde_json counts lines in what it was given: always one.
-        let message = e.to_string().replace(" at line 1 column ", " at column ");
-        Error::new(
-            ErrorKind::InvalidArgument,
-            format!("{message}; expected {{\"text\":..., \"pair\":..., \"id\":...}}, pair and id optional"),
-        )
-    })
+fn parse(line: &str, form: Form) -> Result<Input> {
+    let wrong = |told: String| Error::new(ErrorKind::InvalidArgument, format!("{told}; with --json each line is an object {}", form.shown));
+    if !line.trim_start().starts_with('{') {
+        let told =
+            format!("not a JSON object; with --json each line must be one, like {}; without --json lines are plain texts", form.shown);
+        return fail(ErrorKind::InvalidArgument, told);
+    }
+    let Line { text, pair, id } = serde_json::from_str(line).map_err(|e| wrong(json_fault(&e)))?;
+    if pair.is_some() && !form.pair {
+        let told = "a vector is made of one text; leave out \"pair\", or join both texts yourself";
+        return fail(ErrorKind::InvalidArgument, told);
+    }
+    let string = |name: &str, value: &RawValue| {
+        let value = value.get();
+        if !value.starts_with('"') {
+            return Err(wrong(format!("\"{name}\" is {}, not a string", kind(value))));
+        }
+        serde_json::from_str::<String>(value).map_err(|e| wrong(format!("\"{name}\": {}", json_fault(&e))))
+    };
+    let pair = pair.map(|pair| string("pair", pair)).transpose()?;
+    // Between the parts of an id a carriage return is a space, which no reader takes for the end of a line.
+    let id = id.map(|id| if id.get().contains('\r') { RawValue::from_string(id.get().replace('\r', " ")).unwrap_or(id) } else { id });
+    Ok(Input { index: 0, text: string("text", text)?, pair, id })
+}
+
+/// What is wrong with a line of JSON, in plain words.
+fn json_fault(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    // The reader counts lines in what it was given: always one. What it expected is said by the caller.
+    let words = words.split(" at line 1 column ").next().and_then(|w| w.split(", expected").next()).unwrap_or_default();
+    match error.classify() {
+        Category::Eof => "not valid JSON: the line ends too early".to_owned(),
+        Category::Data => words.replace('`', "\""),
+        _ => format!("not valid JSON: {words} at column {}", error.column()),
+    }
+}
+
+/// What a JSON value is, by its first character.
+fn kind(value: &str) -> &'static str {
+    match value.as_bytes().first() {
+        Some(b'{') => "an object",
+        Some(b'[') => "a list",
+        Some(b't' | b'f') => "true or false",
+        Some(b'n') => "null",
+        _ => "a number",
+    }
 }
 
 #[cfg(test)]
@@ -165,7 +222,7 @@ mod tests {
     use super::*;
 
     fn read(bytes: &[u8], json: bool) -> Result<Vec<Input>> {
-        let mut inputs = Inputs::stream(std::io::Cursor::new(bytes.to_vec()), json);
+        let mut inputs = Inputs::stream(std::io::Cursor::new(bytes.to_vec()), json.then_some(PAIR));
         let mut all = Vec::new();
         loop {
             let chunk = inputs.chunk()?;
@@ -193,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused_before_it_fills_the_memory() {
-        let mut inputs = Inputs::stream(std::io::repeat(b'a'), false);
+        let mut inputs = Inputs::stream(std::io::repeat(b'a'), None);
         let e = inputs.chunk().unwrap_err();
         assert_eq!(e.kind(), ErrorKind::TooLong);
         assert!(e.message().contains("line 1"), "{e}");
@@ -204,31 +261,56 @@ mod tests {
 
     #[test]
     fn json_lines_carry_pair_and_id() {
-        let all = read(b"{\"text\":\"a\"}\n\n{\"text\":\"b\",\"pair\":\"c\",\"id\":[1]}\r\n", true).unwrap();
-        assert_eq!(all[0], Input { index: 0, ..plain("a".to_owned()) });
-        assert_eq!(all[1], Input { index: 1, text: "b".to_owned(), pair: Some("c".to_owned()), id: Some(serde_json::json!([1])) });
+        let all = read(b"{\"text\":\"a\"}\n\n{\"text\":\"b\",\"pair\":\"c\\n\",\"id\":[1]}\r\n", true).unwrap();
+        let parts = |input: &Input| (input.index, input.text.clone(), input.pair.clone(), input.id.as_ref().map(ToString::to_string));
+        assert_eq!(parts(&all[0]), (0, "a".to_owned(), None, None));
+        assert_eq!(parts(&all[1]), (1, "b".to_owned(), Some("c\n".to_owned()), Some("[1]".to_owned())));
+    }
+
+    #[test]
+    fn an_id_is_kept_to_the_letter() {
+        assert_eq!(read(b"{\"text\":\"a\",\"id\":[1,\r2]}\r\n", true).unwrap()[0].id.as_ref().unwrap().get(), "[1, 2]");
+        for id in ["12345678901234567890123456789", "1.0", "1e400", "-0", "\"\\u00e9\"", "{\"b\":1,\"a\":2, \"b\":3}"] {
+            let line = format!("{{\"text\":\"a\",\"id\":{id}}}\n");
+            assert_eq!(read(line.as_bytes(), true).unwrap()[0].id.as_ref().unwrap().get(), id);
+        }
+        assert!(read(b"{\"text\":\"a\",\"id\":null}", true).unwrap()[0].id.is_none());
     }
 
     #[test]
     fn a_bad_line_is_named() {
         for (bytes, json, expected) in [
             (&b"a\nb\xff\n"[..], false, "line 2: byte 2 is not UTF-8"),
-            (b"{\"text\":\"a\"}\n{\"txt\":\"b\"}\n", true, "line 2: unknown field `txt`"),
-            (b"{\"text\":\"a\"}\n\n{}\n", true, "line 3: missing field `text`"),
-            (b"\"a\"\n", true, "line 1: invalid type"),
-            (b"{\"text\":1}\n", true, "line 1: invalid type"),
-            (b"{\"text\":\"a\",\"text\":\"b\"}\n", true, "line 1: duplicate field"),
-            (b"{\"text\":\"a\"} x\n", true, "line 1: trailing characters at column 14"),
+            (b"{\"text\":\"a\"}\n{\"txt\":\"b\"}\n", true, "line 2: unknown field \"txt\"; with --json each line is an object {\"text\""),
+            (b"{\"text\":\"a\"}\n\n{}\n", true, "line 3: missing field \"text\";"),
+            (b"\"a\"\n", true, "line 1: not a JSON object; with --json"),
+            (b"a text\n", true, "without --json lines are plain texts"),
+            (b"[\"a\"]\n", true, "line 1: not a JSON object"),
+            (b"{\"text\":1}\n", true, "line 1: \"text\" is a number, not a string;"),
+            (b"{\"text\":null}\n", true, "line 1: \"text\" is null, not a string;"),
+            (b"{\"text\":\"a\",\"pair\":[]}\n", true, "line 1: \"pair\" is a list, not a string;"),
+            (b"{\"text\":\"a\",\"text\":\"b\"}\n", true, "line 1: duplicate field \"text\";"),
+            (b"{\"text\":\"a\"} x\n", true, "line 1: not valid JSON: trailing characters at column 14"),
+            (b"{\"text\":\"a\n", true, "line 1: not valid JSON: the line ends too early"),
+            (b"{\"text\":\"\\ud800\"}\n", true, "line 1: \"text\": not valid JSON"),
         ] {
-            let error = read(bytes, json).unwrap_err();
-            assert!(error.message().contains(expected), "{error}");
+            let message = read(bytes, json).unwrap_err().message().to_owned();
+            assert!(message.contains(expected), "{message}");
         }
+    }
+
+    #[test]
+    fn a_command_of_single_texts_knows_no_pair() {
+        let message = parse("{\"txt\":\"a\"}", TEXT).unwrap_err().message().to_owned();
+        assert!(!message.contains("pair"), "{message}");
+        let message = parse("{\"text\":\"a\",\"pair\":\"b\"}", TEXT).unwrap_err().message().to_owned();
+        assert!(message.contains("leave out \"pair\""), "{message}");
     }
 
     #[test]
     fn long_input_comes_in_chunks_and_keeps_its_numbers() {
         let bytes: Vec<u8> = (0..1000).flat_map(|i| format!("text {i}\n").into_bytes()).collect();
-        let mut inputs = Inputs::stream(std::io::Cursor::new(bytes), false);
+        let mut inputs = Inputs::stream(std::io::Cursor::new(bytes), None);
         let first = inputs.chunk().unwrap();
         assert_eq!((first.len(), first[255].index), (MOST_TEXTS, 255));
         assert_eq!(inputs.chunk().unwrap()[0].text, "text 256");
@@ -245,7 +327,7 @@ mod tests {
                 Ok(if self.0 > 3 { 0 } else { 2 })
             }
         }
-        let mut inputs = Inputs::stream(Slow(0), false);
+        let mut inputs = Inputs::stream(Slow(0), None);
         assert_eq!((0..4).map(|_| inputs.chunk().unwrap().len()).collect::<Vec<_>>(), [1, 1, 1, 0]);
     }
 }

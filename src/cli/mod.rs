@@ -64,9 +64,10 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(asked.exit_code()).unwrap_or(2));
         }
     };
-    let Some((name, flags)) = matches.subcommand() else { return ExitCode::from(2) };
+    let Some((name, given)) = matches.subcommand() else { return ExitCode::from(2) };
     let Some(verb) = COMMANDS.iter().find(|verb| verb.name == name) else { return ExitCode::from(2) };
-    match (verb.run)(flags) {
+    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    match flags::no_value_of_a_switch(&words).and_then(|()| (verb.run)(given)) {
         Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Failed(error)) => complain(1, &format!("cloze {name}: {error}")),
         Err(Failure::Usage(words)) => complain(2, &format!("cloze {name}: {words}\n\nFor more, try 'cloze {name} --help'.")),
@@ -87,7 +88,7 @@ fn command() -> Command {
     Command::new("cloze")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Vectors from text with BERT-family encoders, in this process, on this processor")
-        .after_help("Texts come as arguments, or one a line on standard input; with --json both are JSON lines.\nEach command has examples: cloze encode --help")
+        .after_help("Texts come as arguments, or one a line on standard input. With --json, answers are JSON lines, and so is standard input.\nEach command has examples: cloze encode --help")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommands(verbs)

@@ -3,7 +3,7 @@
 //! The cosine of their vectors: between each two as a [`Table`], or with a query's vector as a [`Ranking`].
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::Outcome;
 use super::encode::Sink;
@@ -81,7 +81,7 @@ impl Table {
 struct Similarities<'a> {
     index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Value>,
+    id: Option<&'a RawValue>,
     similarities: Vec<f32>,
 }
 
@@ -102,7 +102,7 @@ impl Sink for Table {
             return self.readable(out);
         }
         for (input, vector) in &self.texts {
-            out.json(&Similarities { index: input.index, id: input.id.as_ref(), similarities: self.row(vector) })?;
+            out.json(&Similarities { index: input.index, id: input.id.as_deref(), similarities: self.row(vector) })?;
         }
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Ranking {
 struct Ranked<'a> {
     index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Value>,
+    id: Option<&'a RawValue>,
     rank: usize,
     score: f32,
 }
@@ -158,7 +158,7 @@ impl Sink for Ranking {
         }
         for (rank, (score, input)) in self.best.iter().enumerate() {
             if self.json {
-                out.json(&Ranked { index: input.index, id: input.id.as_ref(), rank, score: *score })?;
+                out.json(&Ranked { index: input.index, id: input.id.as_deref(), rank, score: *score })?;
             } else {
                 out.line(format!("{:>4}.  {score:>5.2}  {}", rank + 1, excerpt(&input.text, 100)))?;
             }

@@ -2,10 +2,10 @@
 
 use clap::{ArgMatches, Command};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::encode::renumber;
-use super::input::{Input, Inputs};
+use super::input::{self, Input, Inputs};
 use super::output::Out;
 use super::progress::Progress;
 use super::{Outcome, Verb, flags};
@@ -16,11 +16,12 @@ pub(super) const VERB: Verb = Verb {
     about: "Texts to tokens: ids, token texts and offsets, as the model sees them",
     examples: "Examples:
   cloze tokenize -m models/minilm 'Unbelievable!'
-  cloze tokenize -m models/minilm --json --offsets utf16 < texts.txt
+  cloze tokenize -m models/minilm --json --offsets utf16 < texts.jsonl
   echo '{\"text\":\"Who?\",\"pair\":\"She did.\"}' | cloze tokenize -m models/minilm --json
-  cloze tokenize -m models/minilm --truncation window --max-tokens 64 --json < long.txt
+  cloze tokenize -m models/minilm --truncation window --max-tokens 64 < long.txt
 
-JSON lines: {\"index\":0,\"ids\":[...],\"tokens\":[...],\"offsets\":[[0,3],...],\"type_ids\":[...]}, also
+With --json, standard input is JSON lines: {\"text\":\"...\"}, with a \"pair\" and an \"id\" if you like.
+Answers are JSON lines: {\"index\":0,\"ids\":[...],\"tokens\":[...],\"offsets\":[[0,3],...],\"type_ids\":[...]}, also
   id                 of the line that the text came from
   window             the window's number, where a text is cut into several: one line a window
   total, truncated   tokens of the whole text, where some were left out
@@ -33,14 +34,14 @@ Offsets count code points of the text (of the pair where type_ids is 1); special
 const SETTINGS: &[&str] = &["prompt", "prompt_name", "truncation", "max_tokens", "overlap", "offsets"];
 
 fn build(command: Command) -> Command {
-    flags::with_request(flags::with_texts(flags::with_model(command)), |name| SETTINGS.contains(&name))
+    flags::with_request(flags::with_texts(flags::with_model(command), input::PAIR), |name| SETTINGS.contains(&name))
 }
 
 fn run(matches: &ArgMatches) -> Outcome {
     let request = flags::request(matches)?;
     let model = flags::open_model(matches)?;
     let json = matches.get_flag("json");
-    let mut inputs = Inputs::open(matches);
+    let mut inputs = Inputs::open(matches, input::PAIR);
     let mut out = Out::new();
     let mut progress = Progress::new();
     loop {
@@ -67,7 +68,7 @@ fn run(matches: &ArgMatches) -> Outcome {
 struct Line<'a> {
     index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Value>,
+    id: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     window: Option<usize>,
     ids: &'a [u32],
@@ -84,7 +85,7 @@ impl<'a> Line<'a> {
     fn new(input: &'a Input, tokens: &'a Tokens, several: bool) -> Line<'a> {
         Line {
             index: input.index,
-            id: input.id.as_ref(),
+            id: input.id.as_deref(),
             window: several.then_some(tokens.window),
             ids: &tokens.ids,
             tokens: &tokens.tokens,

@@ -1,7 +1,7 @@
 //! How is a vector written? As JSON lines for programs, as its first values for people.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::Outcome;
 use super::encode::Sink;
@@ -70,7 +70,7 @@ fn numbers(answer: &Embeddings, row: usize, index: usize) -> Result<Numbers<'_>,
 struct Line<'a> {
     index: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a Value>,
+    id: Option<&'a RawValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     embedding: Option<Numbers<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,7 +95,7 @@ impl<'a> Line<'a> {
         };
         Line {
             index: input.index,
-            id: input.id.as_ref(),
+            id: input.id.as_deref(),
             embedding: if several { None } else { vectors.pop() },
             embeddings: several.then_some(vectors),
             scale: scales.filter(|_| !several).map(|s| s[0]),
