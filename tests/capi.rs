@@ -156,6 +156,32 @@ fn the_library_is_a_polite_guest() {
     assert_eq!(printed, "");
 }
 
+/// The program that docs/c-api.md shows, as it stands there.
+#[test]
+fn the_program_of_the_tour_compiles_and_keeps_a_deadline() {
+    let tour = std::fs::read_to_string(root().join("docs/c-api.md")).unwrap();
+    let start = tour.find("/* encode_until.c").expect("docs/c-api.md shows encode_until.c");
+    let program = tour[start..].split("```").next().unwrap();
+    let source = scratch().join("encode_until.c");
+    std::fs::write(&source, program).unwrap();
+    for build in [Plain, Address] {
+        let program = compile(source.to_str().unwrap(), build);
+        let run = |folder: &Path, milliseconds: &str| {
+            let done = command(&program, build).arg(folder).arg(milliseconds).output().unwrap();
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (done.status.code(), text(&done.stdout), text(&done.stderr))
+        };
+        let (code, out, err) = run(&model(), "600000");
+        assert_eq!((code, out.lines().count(), &*err), (Some(0), 4, ""), "{out}");
+        assert!(out.ends_with("3 of 3 texts are finished\n"), "{out}");
+        let (code, out, err) = run(&model(), "0");
+        assert_eq!((code, &*out), (Some(0), "0 of 3 texts are finished\n"), "{err}");
+        assert!(err.starts_with("CLOZE_DEADLINE_EXCEEDED: "), "{err}");
+        let (code, _, err) = run(Path::new("/nowhere"), "1");
+        assert!(code == Some(1) && err.contains("/nowhere"), "{err}");
+    }
+}
+
 #[test]
 fn the_c_example_encodes() {
     for build in [Plain, Address] {

@@ -330,7 +330,7 @@ fn similarity_and_query_compare_texts() {
     assert_eq!(rows[0]["similarities"][2], 1.0);
     assert_eq!(rows[0]["similarities"][1], rows[1]["similarities"][0]);
     let table = on_model("encode", &[&["--similarity"][..], &texts].concat(), "").out;
-    assert!(table.contains("100") && table.contains("Most alike:"), "{table}");
+    assert!(table.contains("100") && table.contains("\n\nMost alike:\n"), "{table}");
 
     let input = "{\"text\":\"the dog barks\",\"id\":\"d\"}\n{\"text\":\"the cat sleeps\",\"id\":\"c\"}\n";
     let ranked = on_model("encode", &["--json", "--query", "the cat sleeps"], input).lines();
@@ -351,7 +351,7 @@ fn inspect_describes_files_and_model() {
     assert_eq!(value["totals"]["not_finite"], 0);
     assert!(value["tokenizer"].as_str().unwrap().contains("WordPiece"));
     let readable = on_model("inspect", &[], "").out;
-    for part in ["bert", "pooling mean", "embeddings.word_embeddings.weight", "at most 64 tokens"] {
+    for part in ["bert", "pooling mean", "embeddings.word_embeddings.weight", "at most 64 tokens", "\n\nconfig.json\n"] {
         assert!(readable.contains(part), "{part} is missing from:\n{readable}");
     }
 }

@@ -165,13 +165,15 @@ impl Report {
             out.line(format!("  {label:<12} {words}"))?;
         }
         for (name, value) in &self.files {
-            out.line(format!("\n{name}"))?;
+            out.line("")?;
+            out.line(name)?;
             for (key, value) in entries(value) {
                 out.line(format!("  {key:<30} {}", excerpt(&value.to_string(), 90)))?;
             }
         }
         let Totals { tensors, parameters, bytes, not_finite } = self.totals;
-        out.line(format!("\n{tensors} tensors, {parameters} numbers, {}", megabytes(bytes)))?;
+        out.line("")?;
+        out.line(format!("{tensors} tensors, {parameters} numbers, {}", megabytes(bytes)))?;
         if not_finite > 0 {
             out.line(format!("{not_finite} numbers are NaN or infinite: this file is damaged"))?;
         }

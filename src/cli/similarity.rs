@@ -68,7 +68,8 @@ impl Table {
         if rows.len() < 3 {
             return Ok(());
         }
-        out.line("\nMost alike:")?;
+        out.line("")?;
+        out.line("Most alike:")?;
         for (score, a, b) in pairs.into_iter().take(3) {
             let text = |i: usize| excerpt(&self.texts[i].0.text, 50);
             out.line(format!("{:>4}  {}  ~  {}", percent(score), text(a), text(b)))?;

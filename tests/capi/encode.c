@@ -99,6 +99,7 @@ static void token_vectors(const cloze_model *model) {
     OK(cloze_request_set(request, "normalize", "false", error));
     size_t width = dimensions_of(model, request), bytes = 0, next = 0;
     float *pooled = encode(model, request, TEXTS, TEXTS_COUNT);
+    OK(cloze_request_set(request, "pooling", "model", error));
     OK(cloze_request_set(request, "vectors", "token", error));
     EXPECT_WORD(CLOZE_INVALID_ARGUMENT, "cloze_tokenize", cloze_encode_size(model, request, 1, &bytes, error));
     cloze_report *report = NULL;

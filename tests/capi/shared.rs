@@ -25,7 +25,7 @@ pub fn library() -> &'static Path {
     LIBRARY.get_or_init(|| {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("clib");
         let done = Command::new(env!("CARGO"))
-            .args(["build", "--release", "--no-default-features", "--lib", "--quiet", "--target-dir"])
+            .args(["rustc", "--release", "--no-default-features", "--lib", "--crate-type", "cdylib,staticlib", "--quiet", "--target-dir"])
             .arg(&target)
             .current_dir(root())
             .env_remove("CARGO_BUILD_TARGET")
