@@ -107,6 +107,28 @@ pub(crate) fn fail<T>(kind: ErrorKind, context: impl Into<String>) -> Result<T> 
     Err(Error::new(kind, context))
 }
 
+/// What a JSON reader calls things, and what people call them.
+const JSON_WORDS: &[(&str, &str)] = &[
+    ("type: map,", "type: object,"),
+    ("type: sequence,", "type: list,"),
+    ("type: unit value,", "type: null,"),
+    (": integer `", ": number `"),
+    (": floating point `", ": number `"),
+    ("expected struct Tokenizer", "expected an object"),
+    ("expected a map", "expected an object"),
+    ("expected a sequence", "expected a list"),
+    ("expected a tuple of size 2", "expected two numbers"),
+    ("expected usize", "expected a whole number"),
+    ("expected a boolean", "expected true or false"),
+    ("invalid length", "invalid number of parts:"),
+    ("EOF while parsing", "the file ends inside"),
+];
+
+/// A JSON reader's message, which names the place, without the words of its programming language.
+pub(crate) fn json_message(error: &dyn fmt::Display) -> String {
+    JSON_WORDS.iter().fold(error.to_string(), |message, (theirs, ours)| message.replace(theirs, ours))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -115,6 +137,19 @@ mod tests {
     fn numbers_are_fixed_and_unique() {
         let numbers: Vec<i32> = ErrorKind::ALL.iter().map(|k| *k as i32).collect();
         assert_eq!(numbers, (1..=14).collect::<Vec<_>>(), "a kind's number must never change");
+    }
+
+    #[test]
+    fn a_json_reader_speaks_to_people() {
+        let message = |e: serde_json::Error| json_message(&e);
+        let pair = serde_json::from_str::<(usize, usize)>("[3]").unwrap_err();
+        assert_eq!(message(pair), "invalid number of parts: 1, expected two numbers at line 1 column 3");
+        let number = serde_json::from_str::<usize>("-3").unwrap_err();
+        assert_eq!(message(number), "invalid value: number `-3`, expected a whole number at line 1 column 2");
+        let list = serde_json::from_str::<Vec<usize>>("{}").unwrap_err();
+        assert_eq!(message(list), "invalid type: object, expected a list at line 1 column 0");
+        let cut = serde_json::from_str::<Vec<usize>>("[1,").unwrap_err();
+        assert_eq!(message(cut), "the file ends inside a value at line 1 column 3");
     }
 
     #[test]

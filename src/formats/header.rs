@@ -14,6 +14,7 @@ const METADATA: &str = "__metadata__";
 
 /// What the header of a safetensors file says of one tensor. Nothing of it is checked yet.
 #[derive(Debug, serde::Deserialize)]
+#[serde(expecting = "an object with dtype, shape and data_offsets")]
 pub(super) struct Claim {
     pub(super) dtype: String,
     pub(super) shape: Vec<usize>,
@@ -27,6 +28,7 @@ pub(super) struct Header(pub(super) BTreeMap<String, Claim>);
 
 /// `model.safetensors.index.json`: the file that holds each tensor. What else it says (`metadata`) is not needed.
 #[derive(Debug, serde::Deserialize)]
+#[serde(expecting = "an object with weight_map")]
 pub(super) struct Index {
     pub(super) weight_map: WeightMap,
 }

@@ -22,6 +22,7 @@ const KINDS: [(&str, Kind); 4] =
 
 /// One entry of `modules.json`. `idx` and `name` are labels: the order of the list is the order of the modules.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with path and type")]
 pub(super) struct Entry {
     path: String,
     #[serde(rename = "type")]

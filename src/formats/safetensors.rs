@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::Weights;
 use super::header::{Claim, Header};
-use crate::error::{Error, ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::{Bytes, Dtype, Tensor};
 
 /// Bytes of the header's length at the start of the file.
@@ -33,7 +33,7 @@ pub fn read(file: &str, bytes: &Bytes, into: &mut Weights) -> Result<()> {
 
 fn parse(bytes: &Bytes) -> Result<Vec<(String, Tensor)>> {
     let (header, data) = split(bytes)?;
-    let Header(claims) = serde_json::from_slice(&header).map_err(|e| invalid(format!("the header is malformed: {e}")))?;
+    let Header(claims) = serde_json::from_slice(&header).map_err(|e| invalid(format!("the header is malformed: {}", json_message(&e))))?;
     check_tiling(&claims, data.len())?;
     claims.into_iter().map(|(name, claim)| tensor(&name, claim, &data).map(|t| (name, t))).collect()
 }

@@ -61,6 +61,7 @@ const SETTINGS: &[&str] = &[
 ];
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object of settings")]
 struct TransformerSettings {
     max_seq_length: Option<usize>,
     do_lower_case: Option<bool>,
@@ -68,6 +69,7 @@ struct TransformerSettings {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(expecting = "an object of settings")]
 struct PromptSettings {
     prompts: Option<BTreeMap<String, Option<String>>>,
     default_prompt_name: Option<String>,

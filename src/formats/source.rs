@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::mapping;
-use crate::error::{Error, ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::Bytes;
 
 /// The files of one model.
@@ -146,7 +146,7 @@ impl Source {
         // serde_json's message ends in "at line L column C".
         serde_json::from_slice(&bytes)
             .map(Some)
-            .map_err(|e| Error::new(ErrorKind::InvalidFile, format!("{}: the JSON is malformed: {e}", self.label(name))))
+            .map_err(|e| Error::new(ErrorKind::InvalidFile, format!("{}: the JSON is malformed: {}", self.label(name), json_message(&e))))
     }
 
     fn missing<T>(&self, name: &str) -> Result<T> {

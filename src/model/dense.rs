@@ -25,7 +25,7 @@ impl Dense {
     /// Loads the module's weights.
     pub(super) fn new(module: DenseModule, loader: &mut Loader) -> Result<Dense> {
         let DenseModule { name, config, weights } = module;
-        let file = format!("{name}/config.json");
+        let file = format!("{name}/config.json").trim_start_matches('/').to_owned();
         let fields = Fields::new(&file, &config)?;
         let (inputs, outputs) = (fields.size("in_features")?, fields.size("out_features")?);
         let activation = activation(&fields).map_err(|e| e.within(&file))?;

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, json_message};
 
 /// A text's own tokens.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ fn on_boundaries(text: &str, (start, end): (usize, usize)) -> (usize, usize) {
 pub(super) fn guarded<T>(failure: &str, run: impl FnOnce() -> tokenizers::Result<T>) -> Result<T> {
     let reason = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(value)) => return Ok(value),
-        Ok(Err(e)) => e.to_string(),
+        Ok(Err(e)) => json_message(&e),
         Err(panic) => panic_text(panic.as_ref()).to_owned(),
     };
     Err(Error::new(ErrorKind::InvalidFile, format!("{failure}: {reason}")))

@@ -11,7 +11,7 @@ use super::content::guarded;
 use super::special::SpecialTokens;
 use super::template::Template;
 use super::{Tokenizer, Truncation, vocabulary};
-use crate::error::{Error, ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
 /// What a model's files say about its tokenizer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,8 +85,8 @@ fn from_json(json: &[u8], config: Option<&Value>, special: &SpecialTokens) -> Re
 
 /// What the crate would panic about: JSON that is cut off, and templates that name special tokens they do not define.
 fn check_json(json: &[u8]) -> Result<()> {
-    let malformed = |e| Error::new(ErrorKind::InvalidFile, format!("tokenizer.json: the JSON is malformed: {e}"));
-    let file: Value = serde_json::from_slice(json).map_err(malformed)?;
+    let malformed = |e: serde_json::Error| format!("tokenizer.json: the JSON is malformed: {}", json_message(&e));
+    let file: Value = serde_json::from_slice(json).map_err(|e| Error::new(ErrorKind::InvalidFile, malformed(e)))?;
     let mut processors = vec![file.get("post_processor").unwrap_or(&Value::Null)];
     while let Some(processor) = processors.pop() {
         processors.extend(processor.get("processors").and_then(Value::as_array).into_iter().flatten());

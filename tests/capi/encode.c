@@ -156,6 +156,7 @@ static void truncation(const cloze_model *model) {
     CHECK(tokens > total && total >= 52 && !truncated && windows > 3 && rows == 1);
     cloze_report_free(report);
 
+    OK(cloze_request_set(request, "overlap", "auto", error));
     OK(cloze_request_set(request, "truncation", "error", error));
     EXPECT(CLOZE_TOO_LONG, cloze_encode(model, request, texts, &length, 1, vectors, sizeof vectors, &written, &report, error));
     CHECK(report == NULL && written == 0);
