@@ -105,8 +105,8 @@ fn check_tiling(claims: &BTreeMap<String, Claim>, len: usize) -> Result<()> {
 
 /// The tensor that a claim describes; its range is known to lie in `data`.
 fn tensor(name: &str, claim: Claim, data: &Bytes) -> Result<Tensor> {
-    let Some(dtype) = Dtype::from_name(&claim.dtype) else {
-        let known: Vec<&str> = Dtype::ALL.iter().map(|(_, name)| *name).collect();
+    let Some(dtype) = Dtype::from_safetensors(&claim.dtype) else {
+        let known: Vec<&str> = Dtype::all().filter_map(Dtype::safetensors_name).collect();
         return fail(
             ErrorKind::Unsupported,
             format!("tensor {name:?} has element type {:?}; this version reads {}", claim.dtype, known.join(", ")),
@@ -166,7 +166,7 @@ mod tests {
             let file = serialize([("position_ids", TensorView::new(theirs, vec![1, 2], &data).unwrap())], None).unwrap();
             let name = serde_json::to_value(theirs).unwrap();
             let name = name.as_str().unwrap();
-            match (Dtype::from_name(name), open(file)) {
+            match (Dtype::from_safetensors(name), open(file)) {
                 (Some(ours), Ok(weights)) => assert_eq!(weights.get("position_ids").unwrap().dtype(), ours),
                 (None, Err(e)) => {
                     assert_eq!(e.kind(), ErrorKind::Unsupported);
