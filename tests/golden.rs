@@ -124,7 +124,7 @@ impl Golden {
     /// Worst error of the hidden states of pairs. No task of this version takes pairs yet, so the encoder is asked itself.
     fn check_pairs(&self, case: &Case, isa: &str) -> Result<f64, String> {
         let run = || -> cloze::Result<Vec<f32>> {
-            let mut folder = huggingface::open(&Source::folder(&self.path)?)?;
+            let mut folder = huggingface::open(&Source::open(&self.path)?)?;
             let encoder = Encoder::new(&folder.config, folder.weights, &mut folder.sentence, Some(isa))?;
             let graph = encoder.graph(&Output::Tokens(LayerChoice::Last))?;
             let mut batch = Batch::default();

@@ -32,7 +32,7 @@ fn build(command: Command) -> Command {
 fn run(matches: &ArgMatches) -> Outcome {
     let path = flags::model_path(matches);
     let mut report = Report::new(path.display().to_string());
-    let problem = report.read_files(&Source::folder(path)?).err();
+    let problem = report.read_files(&Source::open(path)?).err();
     let problem = match flags::open_model(matches) {
         Ok(model) => {
             report.model = Some(model.describe().clone());

@@ -35,6 +35,9 @@ pub(super) fn join(dir: &str, name: &str) -> String {
 
 /// Every tensor of the checkpoint in the folder `dir` of `source`.
 pub(super) fn read(source: &Source, dir: &str) -> Result<Weights> {
+    if let Some(weights) = source.weights(dir) {
+        return Ok(weights);
+    }
     let mut weights = Weights::default();
     let single = join(dir, SINGLE);
     if let Some(bytes) = source.read(&single)? {

@@ -4,9 +4,11 @@
 //! `tokenizer`, the sentence-transformers modules to `tasks`. In a folder whose `modules.json` places the Transformer in a
 //! folder of its own (`0_Transformer`), the parts are read from there.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::{SentenceModules, Source, Weights, checkpoint, sentence};
+use super::{SentenceModules, Source, Weights, checkpoint, modules, sentence};
 use crate::error::Result;
 use crate::quant::Bytes;
 
@@ -36,7 +38,7 @@ pub struct TokenizerFiles {
     pub special_tokens: Option<Value>,
 }
 
-/// Opens a folder in the layout of transformers or sentence-transformers.
+/// Opens a folder in the layout of transformers or sentence-transformers, or a GGUF file, which holds the same.
 ///
 /// # Errors
 /// `Io` for a missing file, `InvalidFile` for a malformed one, `InvalidTensor` where index and shards disagree, `Unsupported`
@@ -55,6 +57,27 @@ pub fn open(source: &Source) -> Result<Folder> {
         },
         sentence,
     })
+}
+
+/// Small files of the Transformer's folder that say how the model is used; `sentence` has a list of more.
+const SMALL: &[&str] = &["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"];
+
+/// The folder of the Transformer (empty for the model's own), and every small file that this or another version reads, by name.
+pub(super) fn files(source: &Source) -> Result<(String, BTreeMap<String, Bytes>)> {
+    let entries = source.parse::<Vec<modules::Entry>>(sentence::MODULES)?.unwrap_or_default();
+    let listed = if entries.is_empty() { Vec::new() } else { modules::classify(entries).map_err(|e| e.within(source.label(sentence::MODULES)))? };
+    let trunk = listed.first().map(|(_, dir)| dir.clone()).unwrap_or_default();
+    let of_trunk = SMALL.iter().chain(sentence::SETTINGS).map(|name| checkpoint::join(&trunk, name));
+    let of_modules = listed.iter().filter(|(_, dir)| !dir.is_empty()).map(|(_, dir)| checkpoint::join(dir, "config.json"));
+    let of_root = [sentence::MODULES, sentence::PROMPTS].map(str::to_owned);
+    let names = source.names().unwrap_or_else(|| of_trunk.chain(of_modules).chain(of_root).collect());
+    let mut found = BTreeMap::new();
+    for name in names {
+        if let Some(bytes) = source.read(&name)? {
+            found.insert(name, bytes);
+        }
+    }
+    Ok((trunk, found))
 }
 
 #[cfg(test)]
@@ -123,12 +146,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.json"), "{}").unwrap();
         std::fs::write(folder.path().join("model.safetensors"), ab()).unwrap();
-        let opened = open(&Source::folder(folder.path()).unwrap()).unwrap();
+        let opened = open(&Source::open(folder.path()).unwrap()).unwrap();
         assert!(opened.weights.iter().all(|(_, t)| t.bytes().is_mapped()));
         assert_eq!(opened.weights.get("b").unwrap().to_f32(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
 
         std::fs::write(folder.path().join("model.safetensors"), &ab()[..100]).unwrap();
-        let e = open(&Source::folder(folder.path()).unwrap()).unwrap_err();
+        let e = open(&Source::open(folder.path()).unwrap()).unwrap_err();
         assert!(e.message().starts_with(&folder.path().join("model.safetensors").display().to_string()), "{e}");
     }
 

@@ -33,6 +33,23 @@ pub(super) fn read(path: &Path) -> std::io::Result<Option<Bytes>> {
     if path.extension().is_some_and(|e| e == MAPPED) && found.len() > 0 { map(&file).map(Some) } else { copy(file, found.len()).map(Some) }
 }
 
+/// The bytes of a file of tensors that must be there.
+pub(super) fn map_file(path: &Path) -> std::io::Result<Bytes> {
+    let found = fs::metadata(path)?;
+    if !found.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    let file = File::open(path)?;
+    if found.len() > 0 { map(&file) } else { copy(file, 0) }
+}
+
+/// Whether a regular file begins with these bytes.
+pub(super) fn begins_with(path: &Path, magic: &[u8; 4]) -> bool {
+    let mut first = [0; 4];
+    let regular = fs::metadata(path).is_ok_and(|found| found.is_file());
+    regular && File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == *magic
+}
+
 fn copy(file: File, len: u64) -> std::io::Result<Bytes> {
     if len > COPIED_MAX {
         return Err(std::io::Error::other(format!("{len} bytes is too large for a file of this kind")));
@@ -45,7 +62,7 @@ fn copy(file: File, len: u64) -> std::io::Result<Bytes> {
 #[expect(unsafe_code, reason = "mapping a file is what lets processes share the weights")]
 fn map(file: &File) -> std::io::Result<Bytes> {
     // SAFETY: the mapping is read-only, so this process cannot change the bytes through it. Another process could write to or
-    // truncate the file; Source::folder's contract forbids both while the model is open, as whoever maps a file must ask. What
+    // truncate the file; Source::open's contract forbids both while the model is open, as whoever maps a file must ask. What
     // is read through the mapping is only ever taken for numbers, each of whose bit patterns is valid: the header, whose
     // meaning is relied on, is copied before it is parsed.
     let mapping = unsafe { Mmap::map(file) }?;

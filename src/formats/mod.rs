@@ -2,7 +2,7 @@
 //!
 //! Checked parsers over mapped or in-memory files; nothing behind them needs to distrust a file again.
 //!
-//! [`Source`] (a folder, or files in memory) -> [`huggingface::open`] -> [`huggingface::Folder`]: the configuration, every
+//! [`Source`] (a folder, files in memory, or a GGUF file) -> [`huggingface::open`] -> [`huggingface::Folder`]: the configuration, every
 //! tensor by name ([`Weights`]), the tokenizer's files and the sentence-transformers modules. `model` turns the configuration
 //! and the tensors into a graph and refuses what it does not know; `tasks` hands the tokenizer's files to `tokenizer`.
 //!
@@ -12,22 +12,35 @@
 //! | `huggingface` | what does the folder hold? |
 //! | `sentence`, `modules` | what comes after the encoder: pooling, dense layers, prompts? |
 //! | `checkpoint` | which files hold the tensors? |
-//! | `safetensors`, `header` | where does each tensor lie in a file? |
+//! | `safetensors`, `header` | where does each tensor lie in a file, and how is one written? |
+//! | `gguf` | the same of GGUF files, and their settings |
+//! | `package`, `llama_cpp`, `names` | how is a GGUF file a folder? |
+//! | `convert`, `stored_type`, `plan`, `atomic` | how does a folder become a GGUF file, or the other way round? |
 //! | `weights` | which tensors are there, and which were used? |
 
+pub mod atomic;
 mod checkpoint;
+pub mod convert;
 #[cfg(test)]
 mod fixtures;
+pub mod gguf;
 mod header;
 pub mod huggingface;
+mod llama_cpp;
 mod mapping;
 mod modules;
+pub mod names;
+mod package;
+mod plan;
 pub mod safetensors;
 pub mod sentence;
 mod source;
+mod stored_type;
 mod weights;
 
 pub use huggingface::{Folder, TokenizerFiles};
+pub use plan::TensorPlan;
 pub use sentence::{DenseModule, SentenceModules};
 pub use source::Source;
+pub use stored_type::stored_type;
 pub use weights::Weights;

@@ -46,11 +46,11 @@ pub struct DenseModule {
     pub weights: Weights,
 }
 
-const MODULES: &str = "modules.json";
-const PROMPTS: &str = "config_sentence_transformers.json";
+pub(super) const MODULES: &str = "modules.json";
+pub(super) const PROMPTS: &str = "config_sentence_transformers.json";
 
 /// The settings of the Transformer module; the first one found counts. Old versions named the file after the family.
-const SETTINGS: &[&str] = &[
+pub(super) const SETTINGS: &[&str] = &[
     "sentence_bert_config.json",
     "sentence_roberta_config.json",
     "sentence_distilbert_config.json",

@@ -1,7 +1,7 @@
 //! Where do the files of a model come from?
 //!
-//! A [`Source`] is a folder on disk or a list of files in memory; the readers of this module ask it for files by relative name
-//! and never see a path. Names also come out of files (an index, `modules.json`), so a name that leaves the folder is refused
+//! A [`Source`] is a folder on disk, a list of files in memory, or a GGUF file, which holds what a folder holds; the readers of
+//! this module ask it for files by relative name and never see a path. Names also come out of files (an index, `modules.json`), so a name that leaves the folder is refused
 //! here, at the only door.
 
 use std::collections::BTreeMap;
@@ -11,7 +11,9 @@ use std::path::{Component, Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::mapping;
+use super::gguf::Reader;
+use super::package::Package;
+use super::{Weights, mapping};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::Bytes;
 
@@ -25,42 +27,55 @@ pub struct Source {
 enum Place {
     Folder(PathBuf),
     Memory(BTreeMap<String, Bytes>),
+    /// `None` for a file in memory.
+    Package(Option<PathBuf>, Box<Package>),
 }
 
 impl Source {
-    /// The files of a folder on disk; tensor files are mapped when they are read.
+    /// A model on disk: a folder, or a GGUF file. Tensor files are mapped when they are read.
     ///
     /// While a model is open, its tensor files must not be truncated or written to: replace a file by renaming a new one over
     /// it. A process that reads a page which was cut off a mapped file is killed by the system (`SIGBUS`).
     ///
     /// # Errors
-    /// `Io` when `path` is not a folder that can be read; `InvalidArgument` or `Unsupported` when it is a model file.
-    pub fn folder(path: &Path) -> Result<Source> {
+    /// `Io` when `path` is neither, `InvalidArgument` when it is another file of a model, and as [`Reader::open`] for a GGUF
+    /// file.
+    pub fn open(path: &Path) -> Result<Source> {
         let shown = path.display();
         match fs::metadata(path) {
-            Err(e) => fail(ErrorKind::Io, format!("{shown}: {e}; give the path of a model folder")),
+            Err(e) => fail(ErrorKind::Io, format!("{shown}: {e}; give the path of a model folder or of a GGUF file")),
             Ok(found) if found.is_dir() => Ok(Source { place: Place::Folder(path.to_owned()) }),
-            Ok(_) => match path.extension().and_then(|e| e.to_str()) {
-                Some("safetensors") => fail(
-                    ErrorKind::InvalidArgument,
-                    format!("{shown} is one file of a model; give the folder that holds it and config.json"),
-                ),
-                Some("gguf") => fail(
-                    ErrorKind::Unsupported,
-                    format!(
-                        "{shown}: this version opens Hugging Face folders (config.json, model.safetensors, tokenizer.json), not GGUF files"
-                    ),
-                ),
-                _ => fail(ErrorKind::Io, format!("{shown} is not a folder; give the path of a model folder")),
-            },
+            Ok(_) if mapping::begins_with(path, super::gguf::MAGIC) || path.extension().is_some_and(|e| e == "gguf") => Self::package(path),
+            Ok(_) if path.extension().is_some_and(|e| e == "safetensors") => fail(
+                ErrorKind::InvalidArgument,
+                format!("{shown} is one file of a model; give the folder that holds it and config.json"),
+            ),
+            Ok(_) => {
+                fail(ErrorKind::Io, format!("{shown} is neither a folder nor a GGUF file; give the path of a model folder or of a GGUF file"))
+            }
         }
     }
 
-    /// Files in memory, by the names they would have in a folder, with `/` between folder and file (`1_Pooling/config.json`).
+    fn package(path: &Path) -> Result<Source> {
+        let within = |e: Error| e.within(path.display());
+        let bytes = mapping::map_file(path).map_err(|e| within(Error::new(ErrorKind::Io, e.to_string())))?;
+        let package = Package::open(&bytes).map_err(within)?;
+        Ok(Source { place: Place::Package(Some(path.to_owned()), Box::new(package)) })
+    }
+
+    /// Files in memory, by the names they would have in a folder, with `/` between folder and file (`1_Pooling/config.json`);
+    /// or one GGUF file, whatever its name.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that is empty, absolute, contains `..`, or occurs twice.
-    pub fn memory(files: Vec<(String, Vec<u8>)>) -> Result<Source> {
+    /// `InvalidArgument` for a name that is empty, absolute, contains `..`, or occurs twice; as [`Reader::open`] for a GGUF
+    /// file.
+    pub fn memory(mut files: Vec<(String, Vec<u8>)>) -> Result<Source> {
+        if let [(name, bytes)] = files.as_mut_slice()
+            && Reader::recognises(bytes)
+        {
+            let package = Package::open(&Bytes::owned(std::mem::take(bytes))).map_err(|e| e.within(&*name))?;
+            return Ok(Source { place: Place::Package(None, Box::new(package)) });
+        }
         let mut kept = BTreeMap::new();
         for (name, bytes) in files {
             let Some(relative) = inside(&name) else {
@@ -92,6 +107,7 @@ impl Source {
                 mapping::read(&path).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))
             }
             Place::Memory(files) => Ok(files.get(&relative).cloned()),
+            Place::Package(_, package) => Ok(package.file(&relative).cloned()),
         }
     }
 
@@ -108,6 +124,7 @@ impl Source {
         inside(name).is_some_and(|relative| match &self.place {
             Place::Folder(root) => root.join(relative).is_file(),
             Place::Memory(files) => files.contains_key(&relative),
+            Place::Package(_, package) => package.file(&relative).is_some(),
         })
     }
 
@@ -153,11 +170,30 @@ impl Source {
         fail(ErrorKind::Io, format!("{} has no {name}; copy or download the whole model", self.describe()))
     }
 
+    /// The GGUF file, where the source is one.
+    pub fn gguf(&self) -> Option<&Reader> {
+        self.in_package().map(Package::reader)
+    }
+
+    fn in_package(&self) -> Option<&Package> {
+        if let Place::Package(_, package) = &self.place { Some(package) } else { None }
+    }
+
+    /// The tensors of the folder `dir` where the source holds tensors itself (a GGUF file), rather than files of tensors.
+    pub(super) fn weights(&self, dir: &str) -> Option<Weights> {
+        self.in_package().map(|package| package.weights(dir).cloned().unwrap_or_default())
+    }
+
+    /// The names of all files, `None` where they cannot be listed.
+    pub(super) fn names(&self) -> Option<Vec<String>> {
+        self.in_package().map(|package| package.names().map(str::to_owned).collect())
+    }
+
     /// The place, for messages.
     pub fn describe(&self) -> String {
         match &self.place {
-            Place::Folder(root) => root.display().to_string(),
-            Place::Memory(_) => "the model in memory".to_owned(),
+            Place::Folder(root) | Place::Package(Some(root), _) => root.display().to_string(),
+            Place::Memory(_) | Place::Package(None, _) => "the model in memory".to_owned(),
         }
     }
 
@@ -165,7 +201,8 @@ impl Source {
     pub fn label(&self, name: &str) -> String {
         match &self.place {
             Place::Folder(root) => root.join(name).display().to_string(),
-            Place::Memory(_) => name.to_owned(),
+            Place::Package(Some(file), _) => format!("{}: {name}", file.display()),
+            Place::Memory(_) | Place::Package(None, _) => name.to_owned(),
         }
     }
 }
@@ -201,7 +238,7 @@ mod tests {
         for (name, text) in files {
             fs::write(folder.path().join(name), text).unwrap();
         }
-        for source in [Source::folder(folder.path()).unwrap(), memory(&files).unwrap()] {
+        for source in [Source::open(folder.path()).unwrap(), memory(&files).unwrap()] {
             for (name, text) in files {
                 assert_eq!(&*source.require(name).unwrap(), text.as_bytes(), "{name}");
                 assert_eq!(&*source.read(&format!("./{name}")).unwrap().unwrap(), text.as_bytes(), "{name}");
@@ -224,7 +261,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("model")).unwrap();
         fs::write(folder.path().join("secret"), "x").unwrap();
-        let source = Source::folder(&folder.path().join("model")).unwrap();
+        let source = Source::open(&folder.path().join("model")).unwrap();
         let absolute = folder.path().join("secret").display().to_string();
         for name in ["../secret", "a/../../secret", "/etc/passwd", &absolute, "..", ".", "", "a\\b", "C:secret", "a\0b"] {
             assert_eq!(source.read(name).unwrap_err().kind(), ErrorKind::InvalidFile, "{name:?}");
@@ -247,16 +284,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let cases = [
             ("model.safetensors", ErrorKind::InvalidArgument, "give the folder"),
-            ("model.gguf", ErrorKind::Unsupported, "GGUF"),
-            ("model.zip", ErrorKind::Io, "is not a folder"),
+            ("model.gguf", ErrorKind::InvalidFile, "model.gguf: the file ends at byte 0"),
+            ("model.zip", ErrorKind::Io, "is neither a folder nor a GGUF file"),
         ];
         for (name, kind, says) in cases {
             let path = folder.path().join(name);
-            let absent = Source::folder(&path).unwrap_err();
+            let absent = Source::open(&path).unwrap_err();
             assert_eq!(absent.kind(), ErrorKind::Io);
             assert!(absent.message().contains(name), "{absent}");
             fs::write(&path, "").unwrap();
-            let e = Source::folder(&path).unwrap_err();
+            let e = Source::open(&path).unwrap_err();
             assert_eq!(e.kind(), kind, "{e}");
             assert!(e.message().contains(name) && e.message().contains(says), "{e}");
         }

@@ -7,8 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Weights;
-use super::header::{Claim, Header};
+use super::super::Weights;
+use super::super::header::{Claim, Header};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::{Bytes, Dtype, Tensor};
 

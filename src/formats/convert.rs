@@ -1,0 +1,285 @@
+//! How does a model become a GGUF file, or a folder?
+//!
+//! [`Contents::of`] lists what a model consists of, whatever it is stored in; [`Contents::write_gguf`] and
+//! [`Contents::write_folder`] write it, in the types that a callback chooses for each tensor. Nothing is lost on the way: a GGUF
+//! file carries the folder's small files as they are, and llama.cpp's own keys and names beside them, so that it opens the same
+//! file where it knows all tensors ([`Item::shared`]).
+//!
+//! ```no_run
+//! use cloze::formats::{Source, convert::{Contents, quantised}};
+//! use cloze::quant::Dtype;
+//!
+//! let contents = Contents::of(&Source::open("models/minilm".as_ref())?)?;
+//! contents.write_gguf("minilm.gguf".as_ref(), quantised(Dtype::Q8_0), |done, all| eprintln!("{done} of {all} bytes"))?;
+//! # Ok::<(), cloze::Error>(())
+//! ```
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+use super::atomic::{AtomicFile, AtomicFolder};
+use super::gguf::{Metadata, Value, Writer};
+use super::names::{Family, Named, OWN, Role};
+use super::package::{ARCHITECTURE, FILES, PREFIX, TOKENIZER, TRUNK};
+use super::{Source, TensorPlan, huggingface, llama_cpp, safetensors, stored_type};
+use crate::error::{Error, ErrorKind, Result, fail};
+use crate::quant::{Bytes, Dtype, Tensor};
+
+/// A tensor of a model.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Its folder: empty for the model's own, `2_Dense` for a module's.
+    pub dir: String,
+    /// Its Hugging Face name.
+    pub name: String,
+    /// Its name in a GGUF file.
+    pub gguf_name: String,
+    /// What it is for.
+    pub role: Role,
+    /// Whether llama.cpp knows it. It refuses a file that has another.
+    pub shared: bool,
+    /// Type, shape and numbers as the model has them.
+    pub tensor: Tensor,
+}
+
+/// What a model consists of.
+#[derive(Debug)]
+pub struct Contents {
+    /// The settings of a GGUF file, all but `general.file_type`; more may be added before it is written.
+    pub metadata: Metadata,
+    /// The tensors: the trunk's by name, then the modules'.
+    pub items: Vec<Item>,
+    /// The folder's files but for those with tensors.
+    files: BTreeMap<String, Bytes>,
+    /// The folder of the Transformer, empty for the model's own.
+    trunk: String,
+}
+
+/// Chooses [`stored_type`] for a file whose linear layers have type `asked`: small and delicate tensors get a better one. Whole
+/// numbers stay.
+pub fn quantised(asked: Dtype) -> impl Fn(&Item) -> Option<Dtype> {
+    move |item| {
+        let dtype = item.tensor.dtype();
+        Some(if dtype.is_float() { stored_type(asked, item.role, item.tensor.shape()) } else { dtype })
+    }
+}
+
+/// Chooses the types that the tensors have, and F32 for vectors.
+pub fn kept(item: &Item) -> Option<Dtype> {
+    let dtype = item.tensor.dtype();
+    Some(if dtype.is_float() && item.tensor.shape().len() < 2 { Dtype::F32 } else { dtype })
+}
+
+/// Chooses the types that the tensors have where safetensors has them, and F32 for others.
+pub fn unpacked(item: &Item) -> Option<Dtype> {
+    let dtype = item.tensor.dtype();
+    Some(if dtype.safetensors_name().is_some() { dtype } else { Dtype::F32 })
+}
+
+impl Contents {
+    /// Lists what the model in `source` consists of.
+    ///
+    /// # Errors
+    /// As [`huggingface::open`], and `Unsupported` for a family that [`super::names`] does not have.
+    pub fn of(source: &Source) -> Result<Contents> {
+        let folder = huggingface::open(source)?;
+        let model_type = folder.config.get("model_type").and_then(Json::as_str).unwrap_or_default();
+        let Some(family) = Family::of_model_type(model_type) else {
+            let told = format!("{}: models of model_type {model_type:?} have no names in GGUF files yet", source.describe());
+            return fail(ErrorKind::Unsupported, told);
+        };
+        let (trunk, files) = huggingface::files(source)?;
+        let mut items = Vec::new();
+        let mut prefix = "";
+        for (name, tensor) in folder.weights.iter().filter(|(name, _)| !family.is_buffer(name)) {
+            prefix = if name.starts_with(family.prefix) { family.prefix } else { prefix };
+            let Named { name: gguf_name, role, shared } = family.to_gguf(name);
+            items.push(Item { dir: trunk.clone(), name: modern(family, name, shared, &gguf_name), gguf_name, role, shared, tensor: tensor.clone() });
+        }
+        for dense in &folder.sentence.dense {
+            items.extend(dense.weights.iter().map(|(name, tensor)| Item {
+                dir: dense.name.clone(),
+                name: name.to_owned(),
+                gguf_name: format!("{OWN}{}/{name}", dense.name),
+                role: if tensor.shape().len() < 2 { Role::Vector } else { Role::Head },
+                shared: false,
+                tensor: tensor.clone(),
+            }));
+        }
+        let mut metadata = Metadata::default();
+        metadata.set(ARCHITECTURE, Value::String(family.architecture.into()));
+        metadata.set("general.type", Value::String("model".into()));
+        metadata.set("general.name", Value::String(model_name(source, &folder.config)));
+        let ranks = items.iter().any(|item| item.gguf_name == "cls.output.weight");
+        llama_cpp::describe(family, &folder.config, folder.sentence.pooling.as_ref(), ranks, &mut metadata)?;
+        let rows = items.iter().find(|item| item.role == Role::TokenEmbedding).map_or(0, |item| item.tensor.rows());
+        llama_cpp::describe_tokenizer(&folder.tokenizer, folder.sentence.do_lower_case, rows, &mut metadata)?;
+        for (key, value) in [(TRUNK, trunk.as_str()), (PREFIX, prefix)] {
+            if !value.is_empty() {
+                metadata.set(key, Value::String(value.to_owned()));
+            }
+        }
+        add_files(&trunk, &files, &mut metadata)?;
+        carry_over(source, &mut metadata);
+        Ok(Contents { metadata, items, files, trunk })
+    }
+
+    /// Writes a GGUF file, whole or not at all. `choose` gives each tensor's type in the file, `None` to leave it out;
+    /// `progress` hears the bytes written so far and how many there will be.
+    ///
+    /// # Errors
+    /// `Io` when the system refuses, `InvalidArgument` for a type that a tensor cannot have, `NonFinite` for a number that is
+    /// not finite or that the type cannot hold.
+    pub fn write_gguf(&self, target: &Path, choose: impl Fn(&Item) -> Option<Dtype>, progress: impl FnMut(usize, usize)) -> Result<()> {
+        let mut file = AtomicFile::create(target)?;
+        self.write_gguf_to(&mut file, choose, progress)?;
+        file.commit()
+    }
+
+    /// As [`Contents::write_gguf`], to any place.
+    ///
+    /// # Errors
+    /// As [`Contents::write_gguf`].
+    pub fn write_gguf_to(
+        &self,
+        out: &mut impl Write,
+        choose: impl Fn(&Item) -> Option<Dtype>,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<()> {
+        let chosen: Vec<(&Item, Dtype)> = self.items.iter().filter_map(|item| Some((item, choose(item)?))).collect();
+        let mut metadata = self.metadata.clone();
+        let linear = most_common(chosen.iter().filter(|(item, _)| item.role == Role::Linear).map(|(_, dtype)| *dtype));
+        if let Some(number) = linear.and_then(llama_cpp::file_type) {
+            metadata.set("general.file_type", Value::U32(number));
+        }
+        if chosen.iter().any(|(_, dtype)| dtype.is_quantised()) {
+            // The layout of the blocks since May 2023.
+            metadata.set("general.quantization_version", Value::U32(2));
+        }
+        let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan { name: item.gguf_name.clone(), dtype: *dtype, shape: item.tensor.shape().to_vec() };
+        let writer = Writer::new(&metadata, chosen.iter().map(plan).collect())?;
+        let mut rest = chosen.iter();
+        writer.write(out, |plan| next(&mut rest, plan.dtype), |done| progress(done, writer.len()))
+    }
+
+    /// Writes a Hugging Face folder with safetensors, whole or not at all; `target` must not exist. `choose` gives each tensor's
+    /// type, `None` to leave it out; `progress` hears the bytes of tensors written so far and how many there will be.
+    ///
+    /// # Errors
+    /// As [`Contents::write_gguf`]; `InvalidArgument` when `target` exists, and for a type that safetensors does not have.
+    pub fn write_folder(
+        &self,
+        target: &Path,
+        choose: impl Fn(&Item) -> Option<Dtype>,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<()> {
+        let folder = AtomicFolder::create(target)?;
+        for (name, bytes) in &self.files {
+            let mut file = folder.file(name)?;
+            file.write_all(bytes).map_err(|e| Error::new(ErrorKind::Io, format!("cannot write {name}: {e}")))?;
+            file.commit()?;
+        }
+        let chosen: Vec<(&Item, Dtype)> = self.items.iter().filter_map(|item| Some((item, choose(item)?))).collect();
+        let len = |(item, dtype): &(&Item, Dtype)| Tensor::bytes_for(*dtype, item.tensor.shape()).unwrap_or(0);
+        let all: usize = chosen.iter().map(len).sum();
+        let mut before = 0;
+        let dirs: BTreeSet<&str> = chosen.iter().map(|(item, _)| item.dir.as_str()).chain([self.trunk.as_str()]).collect();
+        for dir in dirs {
+            let here: BTreeMap<&str, (&Item, Dtype)> =
+                chosen.iter().filter(|(item, _)| item.dir == dir).map(|(item, dtype)| (item.name.as_str(), (*item, *dtype))).collect();
+            let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan { name: item.name.clone(), dtype: *dtype, shape: item.tensor.shape().to_vec() };
+            let plans: Vec<TensorPlan> = here.values().map(plan).collect();
+            let mut file = folder.file(&super::checkpoint::join(dir, "model.safetensors"))?;
+            safetensors::write(&mut file, &plans, |plan| converted(here[plan.name.as_str()].0, plan.dtype), |done| progress(before + done, all))?;
+            file.commit()?;
+            before += here.values().map(len).sum::<usize>();
+        }
+        folder.commit()
+    }
+}
+
+/// The bytes of the next tensor; the writer asks for them in order.
+fn next<'a>(rest: &mut impl Iterator<Item = &'a (&'a Item, Dtype)>, dtype: Dtype) -> Result<Bytes> {
+    match rest.next() {
+        Some((item, _)) => converted(item, dtype),
+        None => fail(ErrorKind::InvalidArgument, "more tensors are asked for than there are"),
+    }
+}
+
+/// A tensor's bytes in another type.
+fn converted(item: &Item, dtype: Dtype) -> Result<Bytes> {
+    let (name, tensor) = (&item.name, &item.tensor);
+    if tensor.dtype() == dtype {
+        return Ok(tensor.bytes().clone());
+    }
+    if !tensor.dtype().is_float() {
+        let told = format!("tensor {name:?} has type {} and stays so; {} was asked for", tensor.dtype().name(), dtype.name());
+        return fail(ErrorKind::InvalidArgument, told);
+    }
+    let values = tensor.to_f32();
+    if let Some(at) = values.iter().position(|v| !v.is_finite()) {
+        return fail(ErrorKind::NonFinite, format!("tensor {name:?}: number {at} is {}; the model is damaged", values[at]));
+    }
+    let bytes = dtype.quantise(&values).map_err(|e| e.within(format!("tensor {name:?}")))?;
+    let mut back = values;
+    dtype.widen(&bytes, &mut back);
+    match back.iter().position(|v| !v.is_finite()) {
+        Some(at) => fail(ErrorKind::NonFinite, format!("tensor {name:?}: number {at} is beyond {}; choose BF16 or F32", dtype.name())),
+        None => Ok(Bytes::owned(bytes)),
+    }
+}
+
+fn most_common(types: impl Iterator<Item = Dtype>) -> Option<Dtype> {
+    let mut counts: Vec<(Dtype, usize)> = Vec::new();
+    for dtype in types {
+        match counts.iter_mut().find(|(t, _)| *t == dtype) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((dtype, 1)),
+        }
+    }
+    counts.into_iter().max_by_key(|(_, count)| *count).map(|(dtype, _)| dtype)
+}
+
+/// The Hugging Face name that a GGUF file gives back: today's, where the checkpoint has TensorFlow's.
+fn modern(family: &Family, name: &str, shared: bool, gguf_name: &str) -> String {
+    let prefix = if name.starts_with(family.prefix) { family.prefix } else { "" };
+    family.to_theirs(gguf_name, prefix).filter(|_| shared).unwrap_or_else(|| name.to_owned())
+}
+
+/// A name for people: the one of the source's file, the configuration's, or the folder's.
+fn model_name(source: &Source, config: &Json) -> String {
+    let stated = source.gguf().and_then(|gguf| gguf.metadata().text("general.name").ok().flatten().map(str::to_owned));
+    let configured = || config.get("_name_or_path").and_then(Json::as_str).and_then(|path| path.rsplit('/').find(|p| !p.is_empty()));
+    let place = source.describe();
+    let folder = || place.trim_end_matches(['/', '.']).rsplit('/').next().unwrap_or("model").to_owned();
+    stated.or_else(|| configured().map(str::to_owned)).unwrap_or_else(folder)
+}
+
+fn add_files(trunk: &str, files: &BTreeMap<String, Bytes>, metadata: &mut Metadata) -> Result<()> {
+    let tokenizer = super::checkpoint::join(trunk, "tokenizer.json");
+    let vocabulary = super::checkpoint::join(trunk, "vocab.txt");
+    for (name, bytes) in files {
+        // tokenizer.json is complete; where it is there, nothing reads the other.
+        if *name == vocabulary && files.contains_key(&tokenizer) {
+            continue;
+        }
+        let Ok(text) = std::str::from_utf8(bytes) else { return fail(ErrorKind::InvalidFile, format!("{name} is not UTF-8")) };
+        let key = if *name == tokenizer { TOKENIZER.to_owned() } else { format!("{FILES}{name}") };
+        metadata.set(key, Value::String(text.to_owned()));
+    }
+    Ok(())
+}
+
+/// From a GGUF file: settings that are not made anew, such as licence, author and probes.
+fn carry_over(source: &Source, metadata: &mut Metadata) {
+    let made_anew = ["general.file_type", "general.quantization_version", "general.alignment"];
+    for (key, value) in source.gguf().into_iter().flat_map(|gguf| gguf.metadata().iter()) {
+        let wanted = key.starts_with("general.") || key.starts_with(OWN);
+        if wanted && !key.starts_with(FILES) && !made_anew.contains(&key) && metadata.get(key).is_none() {
+            metadata.set(key, value.clone());
+        }
+    }
+}

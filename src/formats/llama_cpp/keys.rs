@@ -1,0 +1,191 @@
+//! Which sizes and which pooling do llama.cpp's keys state?
+//!
+//! [`SIZES`] has one row a size: the key behind `general.architecture` and the field of config.json. The keys are those of
+//! llama.cpp's `llama-arch.cpp`.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::super::gguf::{Array, Metadata, Value};
+use super::super::names::Family;
+use crate::error::{ErrorKind, Result, fail};
+use crate::quant::Dtype;
+
+/// Key and field of each whole number.
+const SIZES: &[(&str, &str)] = &[
+    ("context_length", "max_position_embeddings"),
+    ("embedding_length", "hidden_size"),
+    ("feed_forward_length", "intermediate_size"),
+    ("block_count", "num_hidden_layers"),
+    ("attention.head_count", "num_attention_heads"),
+];
+
+const EPSILON: (&str, &str) = ("attention.layer_norm_epsilon", "layer_norm_eps");
+const SEGMENTS: (&str, &str) = ("tokenizer.ggml.token_type_count", "type_vocab_size");
+const CAUSAL: &str = "attention.causal";
+const POOLING: &str = "pooling_type";
+const LABELS: &str = "classifier.output_labels";
+
+/// llama.cpp's poolings (`llama_pooling_type`), and the mode of sentence-transformers where it has one.
+const POOLINGS: &[(u64, &str, Option<&str>)] =
+    &[(0, "none", None), (1, "mean", Some("mean")), (2, "cls", Some("cls")), (3, "last", Some("lasttoken")), (4, "rank", None)];
+
+/// Keys of old configurations of the Pooling module, and the mode that each switches on.
+const OLD_MODES: &[(&str, &str)] = &[
+    ("pooling_mode_mean_tokens", "mean"),
+    ("pooling_mode_cls_token", "cls"),
+    ("pooling_mode_lasttoken", "lasttoken"),
+    ("pooling_mode_max_tokens", "max"),
+    ("pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens"),
+    ("pooling_mode_weightedmean_tokens", "weightedmean"),
+];
+
+/// `general.file_type` (`llama_ftype`) of a file whose linear layers have this type.
+const FILE_TYPES: &[(Dtype, u32)] = &[
+    (Dtype::F32, 0),
+    (Dtype::F16, 1),
+    (Dtype::Q4_0, 2),
+    (Dtype::Q4_1, 3),
+    (Dtype::Q8_0, 7),
+    (Dtype::Q5_0, 8),
+    (Dtype::Q5_1, 9),
+    (Dtype::Q2K, 10),
+    (Dtype::Q3K, 11),
+    (Dtype::Q4K, 14),
+    (Dtype::Q5K, 16),
+    (Dtype::Q6K, 18),
+    (Dtype::Iq4Nl, 25),
+    (Dtype::Bf16, 32),
+];
+
+/// `general.file_type`, `None` for a type that llama.cpp has no number for.
+pub(in super::super) fn file_type(linear: Dtype) -> Option<u32> {
+    FILE_TYPES.iter().find(|(dtype, _)| *dtype == linear).map(|(_, number)| *number)
+}
+
+/// Writes what llama.cpp needs to know of a model. `pooling` is the configuration of the Pooling module; `ranks` says whether
+/// the model scores pairs by a classifier.
+pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option<&Json>, ranks: bool, into: &mut Metadata) -> Result<()> {
+    let arch = family.architecture;
+    for (key, field) in SIZES {
+        let Some(size) = config.get(*field).and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()) else {
+            return fail(ErrorKind::InvalidFile, format!("config.json: {field} is missing or not a size; a GGUF file needs it"));
+        };
+        into.set(format!("{arch}.{key}"), Value::U32(size));
+    }
+    let epsilon = config.get(EPSILON.1).and_then(Json::as_f64).unwrap_or(1e-12);
+    into.set(format!("{arch}.{}", EPSILON.0), Value::F32(epsilon as f32));
+    into.set(format!("{arch}.{CAUSAL}"), Value::Bool(false));
+    let number = if ranks { 4 } else { pooling.and_then(pooling_number).unwrap_or(0) };
+    into.set(format!("{arch}.{POOLING}"), Value::U32(number as u32));
+    if let Some(labels) = labels(config).filter(|_| ranks) {
+        into.set(format!("{arch}.{LABELS}"), Value::Array(Array::String(labels)));
+    }
+    let segments = config.get(SEGMENTS.1).and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()).unwrap_or(2);
+    into.set(SEGMENTS.0, Value::U32(segments));
+    Ok(())
+}
+
+/// The labels of `id2label` by id.
+fn labels(config: &Json) -> Option<Vec<String>> {
+    let map = config.get("id2label")?.as_object()?;
+    (0..map.len()).map(|id| map.get(&id.to_string())?.as_str().map(str::to_owned)).collect()
+}
+
+/// llama.cpp's number of the pooling that sentence-transformers is configured to do, `None` for those it does not have.
+fn pooling_number(config: &Json) -> Option<u64> {
+    let named: Vec<&str> = match config.get("pooling_mode") {
+        Some(Json::String(mode)) => vec![mode],
+        Some(Json::Array(modes)) => modes.iter().filter_map(Json::as_str).collect(),
+        _ => OLD_MODES.iter().filter(|(key, _)| config.get(*key) == Some(&json!(true))).map(|(_, mode)| *mode).collect(),
+    };
+    let [mode] = named.as_slice() else { return None };
+    POOLINGS.iter().find(|(.., theirs)| *theirs == Some(*mode)).map(|(number, ..)| *number)
+}
+
+/// Where file and keys state the same, they must agree: `config` is the file's own config.json.
+pub(in super::super) fn check_sizes(family: &Family, metadata: &Metadata, config: &Json) -> Result<()> {
+    for (key, field) in SIZES {
+        let key = format!("{}.{key}", family.architecture);
+        let stated = config.get(*field).and_then(Json::as_u64);
+        if let (Some(number), Some(stated)) = (metadata.count(&key)?, stated)
+            && number != stated
+        {
+            let told = format!("setting {key:?} is {number}, but {field} in the file's own config.json is {stated}; convert the model again");
+            return fail(ErrorKind::InvalidFile, told);
+        }
+    }
+    Ok(())
+}
+
+/// The folder's files that the keys amount to, by name. `vocabulary` and `segments` are the rows of those embeddings.
+pub(in super::super) fn folder_files(
+    family: &Family,
+    metadata: &Metadata,
+    vocabulary: usize,
+    segments: usize,
+) -> Result<Vec<(&'static str, Json)>> {
+    let arch = family.architecture;
+    let mut config = Map::new();
+    config.insert("model_type".into(), json!(family.model_type));
+    // llama.cpp's graph of this architecture; the exact form, as in the checkpoints that it converts.
+    config.insert("hidden_act".into(), json!("gelu"));
+    config.insert("vocab_size".into(), json!(vocabulary));
+    for (key, field) in SIZES {
+        let key = format!("{arch}.{key}");
+        let Some(size) = metadata.count(&key)? else {
+            return fail(ErrorKind::InvalidFile, format!("setting {key:?} is missing; convert the model again"));
+        };
+        config.insert((*field).into(), json!(size));
+    }
+    let key = format!("{arch}.{}", EPSILON.0);
+    let Some(epsilon) = metadata.number(&key)? else {
+        return fail(ErrorKind::InvalidFile, format!("setting {key:?} is missing; convert the model again"));
+    };
+    config.insert(EPSILON.1.into(), json!(epsilon));
+    config.insert(SEGMENTS.1.into(), json!(segments));
+    let causal = format!("{arch}.{CAUSAL}");
+    if metadata.flag(&causal)? == Some(true) {
+        return fail(ErrorKind::Unsupported, format!("setting {causal:?} is true: a model that does not see what follows is not an encoder"));
+    }
+    if let Some(labels) = metadata.texts(&format!("{arch}.{LABELS}"))? {
+        let by_id = labels.iter().enumerate().map(|(id, label)| (id.to_string(), json!(label)));
+        config.insert("id2label".into(), Json::Object(by_id.collect()));
+    }
+    let mut files = vec![("config.json", Json::Object(config))];
+    files.extend(modules(&format!("{arch}.{POOLING}"), metadata)?);
+    Ok(files)
+}
+
+/// modules.json and the configuration of the Pooling module, where the file states a pooling. Whether vectors are normalised is
+/// not stated in such files.
+fn modules(key: &str, metadata: &Metadata) -> Result<Vec<(&'static str, Json)>> {
+    let Some(number) = metadata.count(key)? else { return Ok(Vec::new()) };
+    let Some((.., mode)) = POOLINGS.iter().find(|(n, ..)| *n == number) else {
+        let known: Vec<String> = POOLINGS.iter().map(|(n, name, _)| format!("{n} ({name})")).collect();
+        return fail(ErrorKind::Unsupported, format!("setting {key:?} is {number}; known are {}", known.join(", ")));
+    };
+    let Some(mode) = mode else { return Ok(Vec::new()) };
+    let entry = |idx: usize, path: &str, class: &str| json!({"idx": idx, "name": idx.to_string(), "path": path, "type": format!("sentence_transformers.models.{class}")});
+    Ok(vec![
+        ("modules.json", json!([entry(0, "", "Transformer"), entry(1, "1_Pooling", "Pooling")])),
+        ("1_Pooling/config.json", json!({"pooling_mode": mode})),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pooling_that_both_have_is_found_in_old_and_new_configurations() {
+        for (number, _, mode) in POOLINGS {
+            let Some(mode) = mode else { continue };
+            assert_eq!(pooling_number(&json!({"pooling_mode": mode})), Some(*number));
+            let (old, _) = OLD_MODES.iter().find(|(_, m)| m == mode).unwrap();
+            assert_eq!(pooling_number(&json!({*old: true, "pooling_mode_max_tokens": false})), Some(*number));
+        }
+        assert_eq!(pooling_number(&json!({"pooling_mode": ["mean", "cls"]})), None);
+        assert_eq!(pooling_number(&json!({"pooling_mode": "max"})), None);
+        assert_eq!(pooling_number(&json!({"pooling_mode_mean_tokens": true, "pooling_mode_max_tokens": true})), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! What is a tensor called in a Hugging Face checkpoint, and what in a GGUF file?
+//!
+//! One [`Family`] a family, one row a layer (weight and bias go together): Hugging Face's name, llama.cpp's name and what the
+//! layer is. `{}` stands for the number of a layer. The names on the right are those of llama.cpp's `llama-arch.cpp`: it refuses
+//! a file with a tensor that it does not know. Tensors without a row keep their name behind `cloze.`; such files open only here.
+//!
+//! `convert` and `package` translate whole checkpoints; `stored_type` chooses types by [`Role`].
+
+/// What a tensor is for: what decides its type in a quantised file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The matrix of a linear layer of the trunk.
+    Linear,
+    /// The embedding of tokens: large, read by row, and every later layer sees its error.
+    TokenEmbedding,
+    /// An embedding of positions or segments: small.
+    SmallEmbedding,
+    /// Weights and biases of one dimension.
+    Vector,
+    /// The matrix of a pooler, a dense module or another layer behind the trunk: small, and its error goes into the answer.
+    Head,
+}
+
+/// A layer's names.
+#[derive(Debug)]
+struct Row {
+    /// Hugging Face's, without a prefix for the trunk.
+    theirs: &'static str,
+    /// llama.cpp's.
+    gguf: &'static str,
+    role: Role,
+    /// Whether the layer belongs to the trunk, whose prefix (`bert.`) goes before its name.
+    trunk: bool,
+}
+
+/// The names of one family.
+#[derive(Debug)]
+pub struct Family {
+    /// `model_type` in config.json.
+    pub model_type: &'static str,
+    /// `general.architecture` of GGUF files.
+    pub architecture: &'static str,
+    /// What the trunk's names begin with in checkpoints of whole models.
+    pub prefix: &'static str,
+    /// Buffers that the model makes itself.
+    buffers: &'static [&'static str],
+    rows: &'static [Row],
+}
+
+const fn trunk(theirs: &'static str, gguf: &'static str, role: Role) -> Row {
+    Row { theirs, gguf, role, trunk: true }
+}
+
+const fn head(theirs: &'static str, gguf: &'static str) -> Row {
+    Row { theirs, gguf, role: Role::Head, trunk: false }
+}
+
+/// Every family. A new one is one entry.
+const FAMILIES: &[Family] = &[Family {
+    model_type: "bert",
+    architecture: "bert",
+    prefix: "bert.",
+    buffers: &["embeddings.position_ids", "embeddings.token_type_ids"],
+    rows: &[
+        trunk("embeddings.word_embeddings", "token_embd", Role::TokenEmbedding),
+        trunk("embeddings.token_type_embeddings", "token_types", Role::SmallEmbedding),
+        trunk("embeddings.position_embeddings", "position_embd", Role::SmallEmbedding),
+        trunk("embeddings.LayerNorm", "token_embd_norm", Role::Vector),
+        trunk("encoder.layer.{}.attention.self.query", "blk.{}.attn_q", Role::Linear),
+        trunk("encoder.layer.{}.attention.self.key", "blk.{}.attn_k", Role::Linear),
+        trunk("encoder.layer.{}.attention.self.value", "blk.{}.attn_v", Role::Linear),
+        trunk("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", Role::Linear),
+        trunk("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
+        trunk("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up", Role::Linear),
+        trunk("encoder.layer.{}.output.dense", "blk.{}.ffn_down", Role::Linear),
+        trunk("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm", Role::Vector),
+        // What llama.cpp calls cls is a dense layer on the first token, with tanh: BERT's pooler.
+        Row { theirs: "pooler.dense", gguf: "cls", role: Role::Head, trunk: true },
+        head("classifier", "cls.output"),
+    ],
+}];
+
+/// Query, key and value as one matrix, which other converters write, and the rows that it is split into.
+pub const FUSED: (&str, [&str; 3]) = ("attn_qkv", ["attn_q", "attn_k", "attn_v"]);
+
+/// What stands before the name of a tensor that GGUF has no name for.
+pub const OWN: &str = "cloze.";
+
+/// TensorFlow's names of a norm's parameters, and today's.
+const OLD_PARAMETERS: &[(&str, &str)] = &[("gamma", "weight"), ("beta", "bias")];
+
+/// A tensor's name in a GGUF file, and what it is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Named {
+    /// The name.
+    pub name: String,
+    /// Decides its type, together with its shape.
+    pub role: Role,
+    /// Whether llama.cpp knows a tensor of this name.
+    pub shared: bool,
+}
+
+impl Family {
+    /// The family of a `model_type`.
+    pub fn of_model_type(model_type: &str) -> Option<&'static Family> {
+        FAMILIES.iter().find(|f| f.model_type == model_type)
+    }
+
+    /// The family of a `general.architecture`.
+    pub fn of_architecture(architecture: &str) -> Option<&'static Family> {
+        FAMILIES.iter().find(|f| f.architecture == architecture)
+    }
+
+    /// The architectures that are known.
+    pub fn architectures() -> impl Iterator<Item = &'static str> {
+        FAMILIES.iter().map(|f| f.architecture)
+    }
+
+    /// Whether a tensor is a buffer that the model makes itself.
+    pub fn is_buffer(&self, name: &str) -> bool {
+        self.buffers.contains(&name.strip_prefix(self.prefix).unwrap_or(name))
+    }
+
+    /// The GGUF name of the Hugging Face tensor `name`.
+    pub fn to_gguf(&self, name: &str) -> Named {
+        let bare = name.strip_prefix(self.prefix).unwrap_or(name);
+        let (layer, parameter) = bare.rsplit_once('.').unwrap_or((bare, ""));
+        let parameter = OLD_PARAMETERS.iter().find(|(old, _)| *old == parameter).map_or(parameter, |(_, new)| new);
+        let row = self.rows.iter().find_map(|row| Some((row, number(row.theirs, layer)?)));
+        match row.filter(|_| matches!(parameter, "weight" | "bias")) {
+            Some((row, number)) => {
+                let role = if parameter == "bias" { Role::Vector } else { row.role };
+                Named { name: format!("{}.{parameter}", fill(row.gguf, number)), role, shared: true }
+            }
+            None => Named { name: format!("{OWN}{name}"), role: Role::Head, shared: false },
+        }
+    }
+
+    /// The Hugging Face name of the GGUF tensor `name`, the trunk's behind `prefix`. `None` for a name that is not here.
+    pub fn to_theirs(&self, name: &str, prefix: &str) -> Option<String> {
+        if let Some(own) = name.strip_prefix(OWN) {
+            return Some(own.to_owned());
+        }
+        let (layer, parameter) = name.rsplit_once('.')?;
+        if !matches!(parameter, "weight" | "bias") {
+            return None;
+        }
+        let (row, number) = self.rows.iter().find_map(|row| Some((row, number(row.gguf, layer)?)))?;
+        let prefix = if row.trunk { prefix } else { "" };
+        Some(format!("{prefix}{}.{parameter}", fill(row.theirs, number)))
+    }
+}
+
+/// The number that stands for `{}` in `name`, 0 where the pattern has none; `None` where it does not match.
+fn number(pattern: &str, name: &str) -> Option<usize> {
+    let Some((before, after)) = pattern.split_once("{}") else { return (pattern == name).then_some(0) };
+    let digits = name.strip_prefix(before)?.strip_suffix(after)?;
+    let number: usize = digits.parse().ok()?;
+    // "+1" and "01" are other names.
+    (number.to_string() == digits).then_some(number)
+}
+
+fn fill(pattern: &str, number: usize) -> String {
+    pattern.replace("{}", &number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bert() -> &'static Family {
+        Family::of_model_type("bert").unwrap()
+    }
+
+    #[test]
+    fn every_name_goes_there_and_back() {
+        for row in bert().rows {
+            for parameter in ["weight", "bias"] {
+                let theirs = format!("{}{}.{parameter}", if row.trunk { "bert." } else { "" }, fill(row.theirs, 11));
+                let named = bert().to_gguf(&theirs);
+                assert!(named.shared && !named.name.contains("cloze"), "{named:?}");
+                assert_eq!(named.role == Role::Vector, parameter == "bias" || row.role == Role::Vector);
+                assert_eq!(bert().to_theirs(&named.name, "bert."), Some(theirs.clone()));
+                let bare = theirs.trim_start_matches("bert.");
+                assert_eq!(bert().to_gguf(bare), named);
+                assert_eq!(bert().to_theirs(&named.name, "").as_deref(), Some(bare));
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_are_not_here_are_kept_apart() {
+        for name in ["cls.predictions.bias", "encoder.layer.x.output.dense.weight", "encoder.layer.01.output.dense.weight", "a", ""] {
+            let named = bert().to_gguf(name);
+            assert_eq!((named.name.as_str(), named.shared), (format!("cloze.{name}").as_str(), false));
+            assert_eq!(bert().to_theirs(&named.name, "bert.").as_deref(), Some(name));
+        }
+        for name in ["blk.0.attn_x.weight", "token_embd", "blk.0.attn_q.scale", "output_norm.weight", ""] {
+            assert_eq!(bert().to_theirs(name, ""), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn old_names_and_buffers_are_known() {
+        assert_eq!(bert().to_gguf("bert.encoder.layer.3.output.LayerNorm.gamma").name, "blk.3.layer_output_norm.weight");
+        assert_eq!(bert().to_gguf("bert.embeddings.LayerNorm.beta").name, "token_embd_norm.bias");
+        assert!(bert().is_buffer("bert.embeddings.position_ids") && bert().is_buffer("embeddings.position_ids"));
+        assert!(!bert().is_buffer("embeddings.word_embeddings.weight"));
+    }
+}

@@ -1,0 +1,155 @@
+//! How is a GGUF file a model's folder?
+//!
+//! [`Package::open`] gives every file that the folder would have, and the tensors of the trunk and of each dense module under
+//! their Hugging Face names, so that the readers of folders (`sentence`, `huggingface`) read both. Our own files carry the
+//! folder's files under `cloze.files.*`; for those of llama.cpp's converter they are made from its keys (`llama_cpp`).
+
+use std::collections::BTreeMap;
+
+use super::gguf::{Metadata, Reader, Value};
+use super::names::{FUSED, Family, OWN};
+use super::source::inside;
+use super::{Weights, llama_cpp};
+use crate::error::{Error, ErrorKind, Result, fail};
+use crate::quant::{Bytes, Tensor};
+
+/// Keys of our own.
+pub(super) const FILES: &str = "cloze.files.";
+/// The folder of the Transformer module, where it has one.
+pub(super) const TRUNK: &str = "cloze.trunk";
+/// What the names of the trunk's tensors begin with in the checkpoint.
+pub(super) const PREFIX: &str = "cloze.prefix";
+/// llama.cpp's key of tokenizer.json.
+pub(super) const TOKENIZER: &str = "tokenizer.huggingface.json";
+pub(super) const ARCHITECTURE: &str = "general.architecture";
+
+/// A GGUF file as a folder.
+#[derive(Debug)]
+pub(super) struct Package {
+    reader: Reader,
+    files: BTreeMap<String, Bytes>,
+    weights: BTreeMap<String, Weights>,
+}
+
+impl Package {
+    pub(super) fn open(bytes: &Bytes) -> Result<Package> {
+        let reader = Reader::open(bytes)?;
+        let metadata = reader.metadata();
+        let Some(architecture) = metadata.text(ARCHITECTURE)? else {
+            return fail(ErrorKind::InvalidFile, format!("setting {ARCHITECTURE:?} is missing; the file holds no model"));
+        };
+        let Some(family) = Family::of_architecture(architecture) else {
+            let known: Vec<_> = Family::architectures().collect();
+            let told = format!("setting {ARCHITECTURE:?} is {architecture:?}; this version opens {}", known.join(", "));
+            return fail(ErrorKind::Unsupported, told);
+        };
+        let trunk = metadata.text(TRUNK)?.unwrap_or_default().to_owned();
+        let weights = weights(family, &reader, &trunk)?;
+        let files = files(family, metadata, &trunk, weights.get(&trunk))?;
+        Ok(Package { reader, files, weights })
+    }
+
+    /// The file of that name.
+    pub(super) fn file(&self, name: &str) -> Option<&Bytes> {
+        self.files.get(name)
+    }
+
+    /// The names of all files.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.files.keys().map(String::as_str)
+    }
+
+    /// The tensors of the folder `dir`.
+    pub(super) fn weights(&self, dir: &str) -> Option<&Weights> {
+        self.weights.get(dir)
+    }
+
+    /// The file itself.
+    pub(super) fn reader(&self) -> &Reader {
+        &self.reader
+    }
+}
+
+/// The tensors by folder, under their Hugging Face names.
+fn weights(family: &Family, reader: &Reader, trunk: &str) -> Result<BTreeMap<String, Weights>> {
+    let prefix = reader.metadata().text(PREFIX)?.unwrap_or_default();
+    let mut found = BTreeMap::from([(trunk.to_owned(), Weights::default())]);
+    for (name, tensor) in reader.tensors() {
+        for (name, tensor) in split(name, tensor)? {
+            let (dir, name) = place(family, &name, prefix, trunk)?;
+            found.entry(dir).or_default().insert(name, tensor)?;
+        }
+    }
+    Ok(found)
+}
+
+/// The folder and the name of a tensor.
+fn place(family: &Family, name: &str, prefix: &str, trunk: &str) -> Result<(String, String)> {
+    if let Some((dir, own)) = name.strip_prefix(OWN).and_then(|own| own.rsplit_once('/')) {
+        return match inside(dir) {
+            Some(dir) => Ok((dir, own.to_owned())),
+            None => fail(ErrorKind::InvalidFile, format!("tensor {name:?}: its folder leaves the model's")),
+        };
+    }
+    match family.to_theirs(name, prefix) {
+        Some(theirs) => Ok((trunk.to_owned(), theirs)),
+        None => {
+            let told = format!("tensor {name:?} is not one of the architecture {:?} as this version knows it", family.architecture);
+            fail(ErrorKind::InvalidTensor, told)
+        }
+    }
+}
+
+/// A tensor, or the three that a fused one holds one above the other.
+fn split(name: &str, tensor: &Tensor) -> Result<Vec<(String, Tensor)>> {
+    let (fused, parts) = FUSED;
+    let Some((layer, parameter)) = name.split_once(&format!(".{fused}.")) else { return Ok(vec![(name.to_owned(), tensor.clone())]) };
+    let (rows, bytes) = (tensor.rows() / parts.len(), tensor.bytes().len() / parts.len());
+    let mut shape = tensor.shape().to_vec();
+    if shape.is_empty() || !tensor.rows().is_multiple_of(parts.len()) {
+        return fail(ErrorKind::InvalidTensor, format!("tensor {name:?} of shape {shape:?} is not query, key and value in one"));
+    }
+    shape[0] = rows;
+    let part = |(i, part): (usize, &&str)| {
+        let slice = tensor.bytes().slice(i * bytes..(i + 1) * bytes).and_then(|bytes| Tensor::new(tensor.dtype(), shape.clone(), bytes));
+        let whole = || Error::new(ErrorKind::InvalidTensor, format!("tensor {name:?} does not divide into three"));
+        Ok((format!("{layer}.{part}.{parameter}"), slice.ok_or_else(whole)?))
+    };
+    parts.iter().enumerate().map(part).collect()
+}
+
+/// The folder's files.
+fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Weights>) -> Result<BTreeMap<String, Bytes>> {
+    let mut files = BTreeMap::new();
+    for (key, value) in metadata.iter() {
+        let Some(name) = key.strip_prefix(FILES) else { continue };
+        let Value::String(text) = value else { return fail(ErrorKind::InvalidFile, format!("setting {key:?} is not a text")) };
+        if inside(name).as_deref() != Some(name) {
+            return fail(ErrorKind::InvalidFile, format!("setting {key:?}: {name:?} is no name of a file in a folder"));
+        }
+        files.insert(name.to_owned(), Bytes::owned(text.clone()));
+    }
+    let in_trunk = |name: &str| super::checkpoint::join(trunk, name);
+    match files.get(&in_trunk("config.json")) {
+        Some(config) => {
+            let config = serde_json::from_slice(config)
+                .map_err(|e| Error::new(ErrorKind::InvalidFile, format!("setting \"{FILES}{}\": {e}", in_trunk("config.json"))))?;
+            llama_cpp::check_sizes(family, metadata, &config)?;
+        }
+        None => {
+            let rows = |name: &str| weights.and_then(|w| w.get(name)).map_or(0, Tensor::rows);
+            let (tokens, segments) = (rows("embeddings.word_embeddings.weight"), rows("embeddings.token_type_embeddings.weight"));
+            for (name, json) in llama_cpp::folder_files(family, metadata, tokens, segments)? {
+                files.entry(name.to_owned()).or_insert_with(|| Bytes::owned(json.to_string()));
+            }
+        }
+    }
+    if let Some(json) = metadata.text(TOKENIZER)? {
+        files.insert(in_trunk("tokenizer.json"), Bytes::owned(json.to_owned()));
+    } else if !["tokenizer.json", "vocab.txt"].iter().any(|name| files.contains_key(&in_trunk(name)))
+        && let Some(json) = llama_cpp::tokenizer_json(metadata)?
+    {
+        files.insert(in_trunk("tokenizer.json"), Bytes::owned(json));
+    }
+    Ok(files)
+}
