@@ -87,9 +87,7 @@ fn ids(file: &str, texts: &[&str]) -> Vec<Vec<u32>> {
 
 #[test]
 fn vocabularies_of_every_kind_give_the_ids_of_the_tokenizer_they_came_from() {
-    for (file, expected) in
-        [("tiny-gelu", "models/tiny-gelu/expected.json"), ("unigram", "gguf/unigram.json"), ("bpe", "gguf/bpe.json")]
-    {
+    for (file, expected) in [("tiny-gelu", "models/tiny-gelu/expected.json"), ("unigram", "gguf/unigram.json"), ("bpe", "gguf/bpe.json")] {
         let expected = json(expected);
         let texts: Vec<&str> = expected["texts"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
         let wanted: Vec<Vec<u32>> = serde_json::from_value(expected["ids"].clone()).unwrap();
@@ -154,7 +152,8 @@ const TENSORS: &[(&str, Dtype, &[usize])] = &[
 fn our_bytes_are_those_that_python_writes_and_read_back() {
     for (file, alignment) in [("settings", None), ("aligned", Some(128))] {
         let metadata = settings(alignment);
-        let plans = TENSORS.iter().map(|(name, dtype, shape)| TensorPlan { name: (*name).to_owned(), dtype: *dtype, shape: shape.to_vec() });
+        let plans =
+            TENSORS.iter().map(|(name, dtype, shape)| TensorPlan { name: (*name).to_owned(), dtype: *dtype, shape: shape.to_vec() });
         let writer = Writer::new(&metadata, plans.collect()).unwrap();
         let (mut ours, mut heard) = (Vec::new(), 0);
         writer.write(&mut ours, |plan| Ok(counting(plan.dtype, plan.shape.iter().product())), |done| heard = done).unwrap();

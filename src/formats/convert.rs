@@ -97,7 +97,14 @@ impl Contents {
         for (name, tensor) in folder.weights.iter().filter(|(name, _)| !family.is_buffer(name)) {
             prefix = if name.starts_with(family.prefix) { family.prefix } else { prefix };
             let Named { name: gguf_name, role, shared } = family.to_gguf(name);
-            items.push(Item { dir: trunk.clone(), name: modern(family, name, shared, &gguf_name), gguf_name, role, shared, tensor: tensor.clone() });
+            items.push(Item {
+                dir: trunk.clone(),
+                name: modern(family, name, shared, &gguf_name),
+                gguf_name,
+                role,
+                shared,
+                tensor: tensor.clone(),
+            });
         }
         for dense in &folder.sentence.dense {
             items.extend(dense.weights.iter().map(|(name, tensor)| Item {
@@ -159,7 +166,11 @@ impl Contents {
             // The layout of the blocks since May 2023.
             metadata.set("general.quantization_version", Value::U32(2));
         }
-        let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan { name: item.gguf_name.clone(), dtype: *dtype, shape: item.tensor.shape().to_vec() };
+        let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan {
+            name: item.gguf_name.clone(),
+            dtype: *dtype,
+            shape: item.tensor.shape().to_vec(),
+        };
         let writer = Writer::new(&metadata, chosen.iter().map(plan).collect())?;
         let mut rest = chosen.iter();
         writer.write(out, |plan| next(&mut rest, plan.dtype), |done| progress(done, writer.len()))
@@ -190,10 +201,16 @@ impl Contents {
         for dir in dirs {
             let here: BTreeMap<&str, (&Item, Dtype)> =
                 chosen.iter().filter(|(item, _)| item.dir == dir).map(|(item, dtype)| (item.name.as_str(), (*item, *dtype))).collect();
-            let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan { name: item.name.clone(), dtype: *dtype, shape: item.tensor.shape().to_vec() };
+            let plan =
+                |(item, dtype): &(&Item, Dtype)| TensorPlan { name: item.name.clone(), dtype: *dtype, shape: item.tensor.shape().to_vec() };
             let plans: Vec<TensorPlan> = here.values().map(plan).collect();
             let mut file = folder.file(&super::checkpoint::join(dir, "model.safetensors"))?;
-            safetensors::write(&mut file, &plans, |plan| converted(here[plan.name.as_str()].0, plan.dtype), |done| progress(before + done, all))?;
+            safetensors::write(
+                &mut file,
+                &plans,
+                |plan| converted(here[plan.name.as_str()].0, plan.dtype),
+                |done| progress(before + done, all),
+            )?;
             file.commit()?;
             before += here.values().map(len).sum::<usize>();
         }

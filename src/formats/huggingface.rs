@@ -60,12 +60,14 @@ pub fn open(source: &Source) -> Result<Folder> {
 }
 
 /// Small files of the Transformer's folder that say how the model is used; `sentence` has a list of more.
-const SMALL: &[&str] = &["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"];
+const SMALL: &[&str] =
+    &["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"];
 
 /// The folder of the Transformer (empty for the model's own), and every small file that this or another version reads, by name.
 pub(super) fn files(source: &Source) -> Result<(String, BTreeMap<String, Bytes>)> {
     let entries = source.parse::<Vec<modules::Entry>>(sentence::MODULES)?.unwrap_or_default();
-    let listed = if entries.is_empty() { Vec::new() } else { modules::classify(entries).map_err(|e| e.within(source.label(sentence::MODULES)))? };
+    let listed =
+        if entries.is_empty() { Vec::new() } else { modules::classify(entries).map_err(|e| e.within(source.label(sentence::MODULES)))? };
     let trunk = listed.first().map(|(_, dir)| dir.clone()).unwrap_or_default();
     let of_trunk = SMALL.iter().chain(sentence::SETTINGS).map(|name| checkpoint::join(&trunk, name));
     let of_modules = listed.iter().filter(|(_, dir)| !dir.is_empty()).map(|(_, dir)| checkpoint::join(dir, "config.json"));

@@ -46,14 +46,22 @@ impl Source {
             Err(e) => fail(ErrorKind::Io, format!("{shown}: {e}; give the path of a model folder or of a GGUF file")),
             Ok(found) if found.is_dir() => Ok(Source { place: Place::Folder(path.to_owned()) }),
             Ok(_) if mapping::begins_with(path, super::gguf::MAGIC) || path.extension().is_some_and(|e| e == "gguf") => Self::package(path),
-            Ok(_) if path.extension().is_some_and(|e| e == "safetensors") => fail(
-                ErrorKind::InvalidArgument,
-                format!("{shown} is one file of a model; give the folder that holds it and config.json"),
-            ),
-            Ok(_) => {
-                fail(ErrorKind::Io, format!("{shown} is neither a folder nor a GGUF file; give the path of a model folder or of a GGUF file"))
+            Ok(_) if path.extension().is_some_and(|e| e == "safetensors") => {
+                fail(ErrorKind::InvalidArgument, format!("{shown} is one file of a model; give the folder that holds it and config.json"))
             }
+            Ok(_) => fail(
+                ErrorKind::Io,
+                format!("{shown} is neither a folder nor a GGUF file; give the path of a model folder or of a GGUF file"),
+            ),
         }
+    }
+
+    /// As [`Source::open`], by the name that it had when it opened folders only.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn folder(path: &Path) -> Result<Source> {
+        Self::open(path)
     }
 
     fn package(path: &Path) -> Result<Source> {

@@ -37,7 +37,7 @@ impl Model {
     /// `Io` for files that are missing or unreadable; `InvalidFile`, `InvalidTensor`, `Unsupported` or `NonFinite` for what is
     /// wrong with them, by name; `InvalidArgument` for options that this machine cannot serve.
     pub fn load(path: impl AsRef<Path>, options: &Options) -> Result<Model> {
-        Self::open(&Source::open(path.as_ref())?, options)
+        Self::open(&Source::folder(path.as_ref())?, options)
     }
 
     /// Opens a model whose files are in memory: relative names (`config.json`, `1_Pooling/config.json`) and their contents.

@@ -11,7 +11,8 @@ use cloze::{ErrorKind, Model, Options};
 
 use super::{encode, golden};
 
-const TEXTS: &[&str] = &["The quick brown fox jumps over the lazy dog.", "今天天气很好，我们去公园。", "Crème brûlée", "", "I ❤️ search 🔍"];
+const TEXTS: &[&str] =
+    &["The quick brown fox jumps over the lazy dog.", "今天天气很好，我们去公园。", "Crème brûlée", "", "I ❤️ search 🔍"];
 
 fn folders() -> Vec<std::path::PathBuf> {
     let mut all: Vec<_> = std::fs::read_dir(golden("models")).unwrap().map(|e| e.unwrap().path()).collect();
@@ -59,7 +60,10 @@ fn every_folder_survives_the_way_to_gguf_and_back() {
             let copy = load(copy);
             assert!(encode(&copy, TEXTS, &[]) == expected, "{name}: other vectors");
             let (a, b) = (original.describe(), copy.describe());
-            assert_eq!((&a.prompts, &a.default_prompt, a.max_tokens, a.normalize), (&b.prompts, &b.default_prompt, b.max_tokens, b.normalize));
+            assert_eq!(
+                (&a.prompts, &a.default_prompt, a.max_tokens, a.normalize),
+                (&b.prompts, &b.default_prompt, b.max_tokens, b.normalize)
+            );
             assert_eq!((&a.pooling, a.pooler, a.parameters), (&b.pooling, b.pooler, b.parameters), "{name}");
         }
         let (mut original, back) = (small_files(&path), small_files(&back));
@@ -122,7 +126,14 @@ fn quantised_files_open_and_more_bits_are_nearer() {
         contents(&path).write_gguf_to(&mut file, quantised(asked), |_, _| {}).unwrap();
         let reader = Reader::open(&Bytes::owned(file.clone())).unwrap();
         let linear = reader.tensor("blk.0.ffn_up.weight").unwrap().dtype();
-        assert_eq!(linear, if asked.block_elements() > 32 { cloze::formats::stored_type(asked, cloze::formats::names::Role::Linear, &[96, 64]) } else { asked });
+        assert_eq!(
+            linear,
+            if asked.block_elements() > 32 {
+                cloze::formats::stored_type(asked, cloze::formats::names::Role::Linear, &[96, 64])
+            } else {
+                asked
+            }
+        );
         assert!(reader.metadata().count("general.file_type").unwrap().is_some(), "{asked:?}");
         let got = encode(&Model::load_files(vec![("x".into(), file)], &Options::default()).unwrap(), TEXTS, &[]);
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();

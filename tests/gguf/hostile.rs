@@ -81,7 +81,12 @@ const F32: u32 = 0;
 
 #[test]
 fn the_builder_builds_files_that_open() {
-    let raw = Raw::new().setting(b"k", 4, &7u32.to_le_bytes()).tensor(b"a", &[2, 3], F32, 0).tensor(b"b", &[], F32, 32).tensor(b"c", &[0, 9], F32, 64);
+    let raw = Raw::new().setting(b"k", 4, &7u32.to_le_bytes()).tensor(b"a", &[2, 3], F32, 0).tensor(b"b", &[], F32, 32).tensor(
+        b"c",
+        &[0, 9],
+        F32,
+        64,
+    );
     let reader = open(raw.file(36)).unwrap();
     assert_eq!(reader.tensor("a").unwrap().shape(), [3, 2]);
     assert_eq!((reader.tensor("b").unwrap().elements(), reader.tensor("c").unwrap().elements()), (1, 0));
@@ -199,7 +204,10 @@ fn files_that_hold_no_model_of_ours_say_so() {
         ("malformed", bert().setting(b"cloze.files.config.json", 8, &text("{")).file(0), "cloze.files.config.json"),
         (
             "contradiction",
-            bert().setting(b"bert.embedding_length", 4, &tower).setting(b"cloze.files.config.json", 8, &text("{\"hidden_size\":8}")).file(0),
+            bert()
+                .setting(b"bert.embedding_length", 4, &tower)
+                .setting(b"cloze.files.config.json", 8, &text("{\"hidden_size\":8}"))
+                .file(0),
             "\"bert.embedding_length\" is 4, but hidden_size",
         ),
     ] {

@@ -62,15 +62,21 @@ impl<'a> Cursor<'a> {
         let stated = self.u64()?;
         let possible = (self.left() / size) as u64;
         if stated > possible {
-            let told =
-                format!("byte {start} states {what} {stated} {things}, but only {} bytes follow; damaged or cut off, copy or download it again", self.left());
+            let told = format!(
+                "byte {start} states {what} {stated} {things}, but only {} bytes follow; damaged or cut off, copy or download it again",
+                self.left()
+            );
             return fail(ErrorKind::InvalidFile, told);
         }
         Ok(stated as usize)
     }
 
     fn cut_off<T>(&self, needed: u64) -> Result<T> {
-        let told = format!("the file ends at byte {}, {needed} more are needed at byte {}; cut off, copy or download it again", self.bytes.len(), self.at);
+        let told = format!(
+            "the file ends at byte {}, {needed} more are needed at byte {}; cut off, copy or download it again",
+            self.bytes.len(),
+            self.at
+        );
         fail(ErrorKind::InvalidFile, told)
     }
 }

@@ -189,7 +189,9 @@ fn check_tiling(claims: &[Claim], len: usize, alignment: usize) -> Result<()> {
     for claim in sorted {
         let Claim { name, offset, len: size, .. } = claim;
         if !offset.is_multiple_of(alignment as u64) {
-            return invalid(format!("tensor {name:?} begins at byte {offset} of the data, which is no multiple of the alignment {alignment}"));
+            return invalid(format!(
+                "tensor {name:?} begins at byte {offset} of the data, which is no multiple of the alignment {alignment}"
+            ));
         }
         match last {
             Some(last) if *offset < end => return invalid(format!("tensors {last:?} and {name:?} overlap at byte {offset} of the data")),

@@ -105,7 +105,10 @@ impl Writer {
 fn check(plan: &TensorPlan) -> Result<usize> {
     let TensorPlan { name, dtype, shape } = plan;
     if name.is_empty() || name.len() >= NAME_MAX {
-        return fail(ErrorKind::InvalidArgument, format!("tensor name {name:?} has {} bytes; GGUF takes from 1 to {}", name.len(), NAME_MAX - 1));
+        return fail(
+            ErrorKind::InvalidArgument,
+            format!("tensor name {name:?} has {} bytes; GGUF takes from 1 to {}", name.len(), NAME_MAX - 1),
+        );
     }
     if shape.len() > DIMENSIONS_MAX {
         return fail(ErrorKind::InvalidArgument, format!("tensor {name:?} has {} dimensions; GGUF takes {DIMENSIONS_MAX}", shape.len()));

@@ -18,7 +18,9 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 mod tests {
     #[test]
     fn the_examples_of_the_rfc_hold() {
-        for (bytes, text) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy")] {
+        for (bytes, text) in
+            [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy")]
+        {
             assert_eq!(super::encode(bytes.as_bytes()), text);
         }
         assert_eq!(super::encode(&[0xff, 0xfe, 0xfd]), "//79");

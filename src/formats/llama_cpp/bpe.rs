@@ -23,7 +23,8 @@ pub(super) fn tokenizer_json(vocabulary: &Vocabulary) -> Result<Json> {
     let pairs: Vec<Json> = pairs.collect::<Result<_>>()?;
     let named = |id: u32| (tokens[id as usize].as_str(), id);
     let first = vocabulary.special.get("cls").copied().or(vocabulary.special("bos", None)).filter(|_| vocabulary.add_bos != Some(false));
-    let last = vocabulary.special.get("seperator").copied().or(vocabulary.special("eos", None)).filter(|_| vocabulary.add_eos != Some(false));
+    let last =
+        vocabulary.special.get("seperator").copied().or(vocabulary.special("eos", None)).filter(|_| vocabulary.add_eos != Some(false));
     let prefix = vocabulary.add_space_prefix.unwrap_or(false);
     let byte_level = json!({"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": true, "use_regex": true});
     let processor = match (first.map(named), last.map(named)) {

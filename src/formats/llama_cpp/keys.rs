@@ -110,7 +110,8 @@ pub(in super::super) fn check_sizes(family: &Family, metadata: &Metadata, config
         if let (Some(number), Some(stated)) = (metadata.count(&key)?, stated)
             && number != stated
         {
-            let told = format!("setting {key:?} is {number}, but {field} in the file's own config.json is {stated}; convert the model again");
+            let told =
+                format!("setting {key:?} is {number}, but {field} in the file's own config.json is {stated}; convert the model again");
             return fail(ErrorKind::InvalidFile, told);
         }
     }
@@ -145,7 +146,10 @@ pub(in super::super) fn folder_files(
     config.insert(SEGMENTS.1.into(), json!(segments));
     let causal = format!("{arch}.{CAUSAL}");
     if metadata.flag(&causal)? == Some(true) {
-        return fail(ErrorKind::Unsupported, format!("setting {causal:?} is true: a model that does not see what follows is not an encoder"));
+        return fail(
+            ErrorKind::Unsupported,
+            format!("setting {causal:?} is true: a model that does not see what follows is not an encoder"),
+        );
     }
     if let Some(labels) = metadata.texts(&format!("{arch}.{LABELS}"))? {
         let by_id = labels.iter().enumerate().map(|(id, label)| (id.to_string(), json!(label)));

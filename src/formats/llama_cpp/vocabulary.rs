@@ -105,7 +105,9 @@ impl Vocabulary {
             match metadata.count(&key)? {
                 None => {}
                 Some(id) if id < tokens.len() as u64 => drop(special.insert(*name, id as u32)),
-                Some(id) => return fail(ErrorKind::InvalidFile, format!("setting {key:?} is {id}, but there are only {} tokens", tokens.len())),
+                Some(id) => {
+                    return fail(ErrorKind::InvalidFile, format!("setting {key:?} is {id}, but there are only {} tokens", tokens.len()));
+                }
             }
         }
         let charsmap = metadata.numbers(&key("precompiled_charsmap"))?.unwrap_or_default();

@@ -31,14 +31,24 @@ pub(super) fn tokenizer_json(vocabulary: &Vocabulary) -> Result<Json> {
         let (.., text, default) = NAMED.iter().find(|(k, ..)| *k == key).map_or(("", "", 0), |(_, _, t, d)| ("", *t, *d));
         let alias = if key == "bos" { "cls" } else { key };
         let by_text = || pieces.iter().position(|p| p == text).map(|id| id as u32);
-        match vocabulary.special.get(alias).copied().or_else(|| vocabulary.special(key, None)).or_else(by_text).or_else(|| vocabulary.special(key, Some(default))) {
+        match vocabulary
+            .special
+            .get(alias)
+            .copied()
+            .or_else(|| vocabulary.special(key, None))
+            .or_else(by_text)
+            .or_else(|| vocabulary.special(key, Some(default)))
+        {
             Some(id) => Ok((id, &pieces[id as usize])),
-            None => fail(ErrorKind::InvalidFile, format!("setting \"tokenizer.ggml.{key}_token_id\" is missing, and no token is called {text}")),
+            None => {
+                fail(ErrorKind::InvalidFile, format!("setting \"tokenizer.ggml.{key}_token_id\" is missing, and no token is called {text}"))
+            }
         }
     };
     let ((cls, cls_text), (sep, sep_text), (_, unk_text)) = (special("bos")?, special("seperator")?, special("unknown")?);
     // Not stated in older files: a vocabulary without a capital letter is one of lower-cased text.
-    let cased = || pieces.iter().zip(&vocabulary.types).any(|(p, t)| *t == NORMAL && !p.starts_with('[') && p.chars().any(char::is_uppercase));
+    let cased =
+        || pieces.iter().zip(&vocabulary.types).any(|(p, t)| *t == NORMAL && !p.starts_with('[') && p.chars().any(char::is_uppercase));
     let lowercase = vocabulary.lowercase.unwrap_or_else(|| !cased());
     Ok(json!({
         "version": "1.0", "truncation": null, "padding": null,

@@ -83,7 +83,13 @@ mod tests {
 
     #[test]
     fn tensors_and_types_read_back_and_the_reference_crate_agrees() {
-        let plans = [plan("b", Dtype::F16, &[3]), plan("a", Dtype::F16, &[1]), plan("c", Dtype::F32, &[2, 3]), plan("d", Dtype::I64, &[]), plan("e", Dtype::Bf16, &[0])];
+        let plans = [
+            plan("b", Dtype::F16, &[3]),
+            plan("a", Dtype::F16, &[1]),
+            plan("c", Dtype::F32, &[2, 3]),
+            plan("d", Dtype::I64, &[]),
+            plan("e", Dtype::Bf16, &[0]),
+        ];
         let file = written(&plans).unwrap();
         let theirs = ::safetensors::SafeTensors::deserialize(&file).unwrap();
         assert_eq!(theirs.len(), plans.len());
