@@ -10,7 +10,7 @@ use super::gguf::{Metadata, Reader, Value};
 use super::names::{FUSED, Family, OWN};
 use super::source::inside;
 use super::{Weights, llama_cpp};
-use crate::error::{Error, ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::{Bytes, Tensor};
 
 /// Keys of our own.
@@ -132,8 +132,9 @@ fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Wei
     let in_trunk = |name: &str| super::checkpoint::join(trunk, name);
     match files.get(&in_trunk("config.json")) {
         Some(config) => {
-            let config = serde_json::from_slice(config)
-                .map_err(|e| Error::new(ErrorKind::InvalidFile, format!("setting \"{FILES}{}\": {e}", in_trunk("config.json"))))?;
+            let config = serde_json::from_slice(config).map_err(|e| {
+                Error::new(ErrorKind::InvalidFile, format!("setting \"{FILES}{}\": {}", in_trunk("config.json"), json_message(&e)))
+            })?;
             llama_cpp::check_sizes(family, metadata, &config)?;
         }
         None => {

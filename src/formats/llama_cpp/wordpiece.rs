@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::super::TokenizerFiles;
 use super::super::gguf::{Array, Metadata, Value};
 use super::vocabulary::{CONTROL, NORMAL, UNKNOWN, UNUSED, Vocabulary, token_map};
-use crate::error::{Error, ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
 const WORD_START: char = '\u{2581}';
 const INSIDE_WORD: &str = "##";
@@ -141,8 +141,8 @@ impl Pieces {
     }
 
     fn of_json(json: &[u8]) -> Result<Option<Pieces>> {
-        let malformed = |e| Error::new(ErrorKind::InvalidFile, format!("tokenizer.json: the JSON is malformed: {e}"));
-        let file: Json = serde_json::from_slice(json).map_err(malformed)?;
+        let malformed = |e: serde_json::Error| format!("tokenizer.json: the JSON is malformed: {}", json_message(&e));
+        let file: Json = serde_json::from_slice(json).map_err(|e| Error::new(ErrorKind::InvalidFile, malformed(e)))?;
         let model = &file["model"];
         if model["type"] != "WordPiece" || model["continuing_subword_prefix"] != INSIDE_WORD {
             return Ok(None);
