@@ -8,6 +8,12 @@ cd "$(dirname "$0")/.."
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements.txt
 .venv/bin/python tests/golden/make/models.py
 .venv/bin/python tests/golden/make/tokenizer.py
+.venv/bin/python tests/golden/make/gguf_files.py
+if [ -n "${LIBGGMLQ:-}" ]; then
+    .venv/bin/python tests/golden/make/gguf_types.py "$LIBGGMLQ"
+else
+    echo "SKIPPED: gguf_types.py also needs ggml's C code (how to build it stands in the script): LIBGGMLQ=<libggmlq.so> make golden"
+fi
 sh scripts/model.sh
 if [ -n "${STSB:-}" ]; then
     .venv/bin/python tests/golden/make/minilm.py models/minilm "$STSB"

@@ -67,10 +67,11 @@ pub fn quantised(asked: Dtype) -> impl Fn(&Item) -> Option<Dtype> {
     }
 }
 
-/// Chooses the types that the tensors have, and F32 for vectors.
+/// Chooses the types that the tensors have, but F32 for vectors and small embeddings, as llama.cpp wants them.
 pub fn kept(item: &Item) -> Option<Dtype> {
     let dtype = item.tensor.dtype();
-    Some(if dtype.is_float() && item.tensor.shape().len() < 2 { Dtype::F32 } else { dtype })
+    let full = item.tensor.shape().len() < 2 || matches!(item.role, Role::Vector | Role::SmallEmbedding);
+    Some(if dtype.is_float() && full { Dtype::F32 } else { dtype })
 }
 
 /// Chooses the types that the tensors have where safetensors has them, and F32 for others.

@@ -13,17 +13,15 @@ enum Rule {
     Asked,
     /// The type asked for, but not fewer than 8 bits a value.
     AtLeastEight,
-    /// F32 if that is asked for, else F16.
-    Half,
     /// F32, whatever is asked for.
     Full,
 }
 
-/// llama.cpp wants vectors in F32 and does not quantise embeddings of positions and segments.
+/// llama.cpp adds vectors and the embeddings of segments and positions as F32; it ends the process where they are not.
 const RULES: &[(Role, Rule)] = &[
     (Role::Linear, Rule::Asked),
     (Role::TokenEmbedding, Rule::AtLeastEight),
-    (Role::SmallEmbedding, Rule::Half),
+    (Role::SmallEmbedding, Rule::Full),
     (Role::Vector, Rule::Full),
     (Role::Head, Rule::AtLeastEight),
 ];
@@ -49,8 +47,6 @@ pub fn stored_type(asked: Dtype, role: Role, shape: &[usize]) -> Dtype {
     let wanted = match rule {
         _ if shape.len() < 2 => Dtype::F32,
         Rule::Full => Dtype::F32,
-        Rule::Half if asked == Dtype::F32 => Dtype::F32,
-        Rule::Half => Dtype::F16,
         Rule::AtLeastEight if NARROW.iter().any(|(t, _)| *t == asked) => Dtype::Q8_0,
         Rule::Asked | Rule::AtLeastEight => asked,
     };
@@ -75,7 +71,7 @@ mod tests {
             assert_eq!(stored_type(asked, Role::Linear, &[8, 512]), asked);
             assert_eq!(stored_type(asked, Role::Vector, &[512]), Dtype::F32);
             assert_eq!(stored_type(asked, Role::Linear, &[512]), Dtype::F32, "one dimension is never quantised");
-            assert_eq!(stored_type(asked, Role::SmallEmbedding, &[2, 512]), if asked == Dtype::F32 { Dtype::F32 } else { Dtype::F16 });
+            assert_eq!(stored_type(asked, Role::SmallEmbedding, &[2, 512]), Dtype::F32);
             for guarded in [stored_type(asked, Role::TokenEmbedding, &[99, 512]), stored_type(asked, Role::Head, &[99, 512])] {
                 assert!(!guarded.is_quantised() || matches!(guarded, Dtype::Q8_0 | Dtype::Q8K), "{asked:?} {guarded:?}");
             }

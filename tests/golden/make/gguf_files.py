@@ -180,6 +180,48 @@ def bpe(writer):
     return [tokenizer._tokenizer.encode(text).ids for text in PLAIN]
 
 
+def seeds():
+    """Small files for tests/fuzz: a whole model of 9 tokens, and safetensors files."""
+    from safetensors.numpy import save_file
+    folder = HERE.parent.parent / "fuzz/seeds"
+    writer = gguf.GGUFWriter(folder / "gguf/model.gguf", "bert")
+    writer.add_context_length(8)
+    writer.add_embedding_length(32)
+    writer.add_feed_forward_length(32)
+    writer.add_block_count(1)
+    writer.add_head_count(2)
+    writer.add_layer_norm_eps(1e-12)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.CLS)
+    writer.add_token_type_count(2)
+    writer.add_tokenizer_model("bert")
+    writer.add_token_list(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "\u2581a", "\u2581text", "s", "\u2581."])
+    writer.add_token_types([3] * 5 + [1] * 4)
+    writer.add_bos_token_id(2)
+    writer.add_sep_token_id(3)
+    writer.add_unk_token_id(1)
+    rng = np.random.default_rng(3)
+    value = lambda *shape: rng.standard_normal(shape).astype(np.float32)
+    matrices = {"token_embd": (9, 32), "position_embd": (8, 32), "token_types": (2, 32)} | {f"blk.0.{n}": (32, 32) for n in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_up", "ffn_down")}
+    kinds = [gguf.GGMLQuantizationType[n] for n in ("Q8_0", "Q4_0", "Q5_1", "F16")]
+    for i, (name, shape) in enumerate(matrices.items()):
+        kind = kinds[i % 4]
+        writer.add_tensor(name + ".weight", gguf.quants.quantize(value(*shape), kind), raw_dtype=kind)
+        if name.startswith("blk"):
+            writer.add_tensor(name + ".bias", value(32))
+    for name in ("token_embd_norm", "blk.0.attn_output_norm", "blk.0.layer_output_norm"):
+        writer.add_tensor(name + ".weight", value(32))
+        writer.add_tensor(name + ".bias", value(32))
+    finish(writer)
+    for name, tensors, metadata in [
+        ("plain", {"a": value(2, 3), "b.weight": value(4).astype(np.float16)}, {"format": "pt"}),
+        ("empty", {}, None), ("zero", {"none": value(0, 3), "one": np.array(7, dtype=np.int64)}, None),
+        ("many", {f"layer.{i}.weight": value(2, 2) for i in range(12)}, {"format": "pt", "text": "\u6f22"}),
+    ]:
+        save_file(tensors, folder / f"safetensors/{name}.safetensors", metadata=metadata)
+        (folder / f"safetensors/{name}.safetensors").chmod(0o644)
+
+
 def check(path):
     reader = gguf.GGUFReader(path)
     for field in reader.fields.values():
@@ -199,3 +241,4 @@ if __name__ == "__main__":
         settings()
         vocabulary_file("unigram", unigram)
         vocabulary_file("bpe", bpe)
+        seeds()
