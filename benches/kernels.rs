@@ -83,7 +83,7 @@ fn operations(c: &mut Criterion) {
         let batch = batch(1, case.tokens);
         group.throughput(Throughput::Elements(case.operations));
         for isa in cloze::engine::cpu::kernels::all().map(|k| k.name).filter(|n| *n != "reference") {
-            let engine = Engine::new(&weights, Some(isa)).expect("an instruction set of this machine");
+            let engine = Engine::new(&weights, Some(isa), None).expect("an instruction set of this machine");
             group.bench_with_input(BenchmarkId::new(case.name, isa), &batch, |b, batch| {
                 b.iter(|| engine.run(&graph, batch, 1, &Control::default()).expect("the shapes fit"));
             });

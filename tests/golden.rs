@@ -9,9 +9,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cloze::engine::{Batch, Control};
+use cloze::engine::{Batch, Control, Precision};
 use cloze::formats::{Source, huggingface};
-use cloze::model::{Encoder, Output};
+use cloze::model::{Encoder, Output, Setup};
 use cloze::{LayerChoice, Model, Options, Request, Tokens, Vectors};
 use serde::Deserialize;
 
@@ -125,7 +125,8 @@ impl Golden {
     fn check_pairs(&self, case: &Case, isa: &str) -> Result<f64, String> {
         let run = || -> cloze::Result<Vec<f32>> {
             let mut folder = huggingface::open(&Source::open(&self.path)?)?;
-            let encoder = Encoder::new(&folder.config, folder.weights, &mut folder.sentence, Some(isa))?;
+            let setup = Setup { isa: Some(isa), precision: Some(Precision::F32), sample: &|| Ok(Vec::new()) };
+            let encoder = Encoder::new(&folder.config, folder.weights, &mut folder.sentence, &setup)?;
             let graph = encoder.graph(&Output::Tokens(LayerChoice::Last))?;
             let mut batch = Batch::default();
             case.pairs.iter().for_each(|p| batch.push(&self.expected.pair_ids[*p], &self.expected.pair_type_ids[*p], 0));

@@ -12,6 +12,6 @@ pub mod weights;
 
 pub use batch::Batch;
 pub use control::Control;
-pub use cpu::Engine;
+pub use cpu::{Calibration, Engine};
 pub use graph::Graph;
-pub use weights::{Role, Weight};
+pub use weights::{Precision, Role, Weight};

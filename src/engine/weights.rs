@@ -5,8 +5,11 @@ use crate::quant::Tensor;
 /// What a weight is used for, hence how an executor keeps it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A linear layer's matrix, (outputs, inputs): packed for the kernels.
+    /// A linear layer's matrix, (outputs, inputs): packed for the kernels, at the engine's precision.
     Matrix,
+    /// A linear layer's matrix that stays f32 at every precision: heads and what follows pooling, where one small product
+    /// decides about the answer.
+    Head,
     /// A bias or a norm's parameter, one number a column.
     Vector,
     /// An embedding table, (rows, width): read row by row where it lies.
@@ -29,4 +32,14 @@ impl Weight {
     pub fn rows(&self) -> usize {
         self.tensors.iter().map(Tensor::rows).sum()
     }
+}
+
+/// Arithmetic of the matrices of role [`Role::Matrix`]; everything else is f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Precision {
+    /// 32-bit floating point.
+    #[default]
+    F32,
+    /// Weights in blocks of eight-bit numbers, inputs quantised row by row at run time.
+    Int8,
 }

@@ -124,7 +124,7 @@ impl Bert<'_> {
             return Ok(None);
         }
         let hidden = self.sizes.hidden;
-        let weight = self.loader.matrix(&["pooler.dense.weight".to_owned()], hidden, hidden)?;
+        let weight = self.loader.head("pooler.dense.weight", hidden, hidden)?;
         let bias = self.loader.vector(&["pooler.dense.bias".to_owned()], hidden)?;
         Ok(Some((weight, bias)))
     }

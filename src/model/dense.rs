@@ -31,7 +31,7 @@ impl Dense {
         let activation = activation(&fields).map_err(|e| e.within(&file))?;
         let rest = loader.exchange(weights);
         let loaded = (|| {
-            let weight = loader.matrix(&["linear.weight".to_owned()], outputs, inputs)?;
+            let weight = loader.head("linear.weight", outputs, inputs)?;
             let bias = if fields.flag_or("bias", true)? { Some(loader.vector(&["linear.bias".to_owned()], outputs)?) } else { None };
             loader.refuse_leftovers(|_| false)?;
             Ok((weight, bias))

@@ -10,7 +10,7 @@ use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Activation, Reduce, ValueId};
-use crate::engine::{Engine, Graph};
+use crate::engine::{Batch, Calibration, Engine, Graph, Precision, Role, Weight};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{SentenceModules, Weights};
 
@@ -23,6 +23,16 @@ pub enum Output {
     Pooled(LayerChoice, Vec<Pooling>),
 }
 
+/// How the engine is made.
+pub struct Setup<'a> {
+    /// The instruction set, `None` for the best one.
+    pub isa: Option<&'a str>,
+    /// Arithmetic of the trunk; `None` = int8 if the files hold its matrices in blocks, f32 otherwise.
+    pub precision: Option<Precision>,
+    /// Token ids of some texts, to find the inputs that int8 must leave in f32; ids beyond the vocabulary are left out.
+    pub sample: &'a dyn Fn() -> Result<Vec<Vec<u32>>>,
+}
+
 /// An opened model: its graph, its packed weights and what its files say about pooling.
 pub struct Encoder {
     trunk: Trunk,
@@ -33,18 +43,23 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Builds the model that `config` describes from `tensors` and packs it for the instruction set `isa`.
+    /// Builds the model that `config` describes from `tensors` and packs it as `setup` says.
     ///
     /// # Errors
     /// Whatever [`config::build`] and the engine refuse: unsupported options, missing, unknown or damaged tensors.
-    pub fn new(config: &Value, tensors: Weights, sentence: &mut SentenceModules, isa: Option<&str>) -> Result<Encoder> {
+    pub fn new(config: &Value, tensors: Weights, sentence: &mut SentenceModules, setup: &Setup<'_>) -> Result<Encoder> {
         let mut loader = Loader::new(tensors);
         let trunk = config::build(config, &mut loader)?;
         let pooling = PoolingModule::read(sentence.pooling.as_ref(), trunk.sizes.hidden)?;
         let dense = std::mem::take(&mut sentence.dense).into_iter().map(|m| Dense::new(m, &mut loader)).collect::<Result<_>>()?;
         let weights = loader.into_weights();
         let parameters = weights.iter().flat_map(|w| &w.tensors).map(|t| t.shape().iter().product::<usize>()).sum();
-        let engine = Engine::new(&weights, isa)?;
+        let int8 = match setup.precision {
+            Some(precision) => precision == Precision::Int8,
+            None => weights.iter().any(in_blocks),
+        };
+        let calibration = if int8 { Some(calibration(&trunk, &(setup.sample)()?)) } else { None };
+        let engine = Engine::new(&weights, setup.isa, calibration.as_ref())?;
         let encoder = Encoder { trunk, dense, pooling, engine, parameters };
         // The model's own use must work, so that a contradiction shows when opening.
         let own_use = encoder.graph(&Output::Pooled(LayerChoice::Last, encoder.pooling.modes.clone()));
@@ -138,4 +153,20 @@ impl Encoder {
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
+}
+
+/// Whether a matrix of the trunk is stored in blocks of few bits.
+fn in_blocks(weight: &Weight) -> bool {
+    weight.role == Role::Matrix && weight.tensors.iter().any(|t| t.dtype().is_quantised())
+}
+
+/// The trunk over the sample's tokens, in sequences that fit its positions.
+fn calibration(trunk: &Trunk, sample: &[Vec<u32>]) -> Calibration {
+    let mut batch = Batch::default();
+    for ids in sample {
+        let known: Vec<u32> = ids.iter().copied().filter(|id| (*id as usize) < trunk.sizes.vocabulary).collect();
+        known.chunks(trunk.sizes.positions.max(1)).for_each(|ids| batch.push(ids, &vec![0; ids.len()], 0));
+    }
+    let last = trunk.hidden_states[trunk.sizes.layers];
+    Calibration { graph: Arc::new(trunk.graph.ending_in(last)), batch: Arc::new(batch) }
 }

@@ -40,6 +40,11 @@ impl Loader {
         self.weight(Role::Matrix, names, &[outputs / names.len(), inputs])
     }
 
+    /// The linear layer `name` of a head, which keeps f32 at every precision.
+    pub(super) fn head(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<WeightId> {
+        self.weight(Role::Head, &[name.to_owned()], &[outputs, inputs])
+    }
+
     /// The vectors `names`, end to end, `len` numbers together.
     pub(super) fn vector(&mut self, names: &[String], len: usize) -> Result<WeightId> {
         self.weight(Role::Vector, names, &[len / names.len()])

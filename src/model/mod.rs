@@ -13,5 +13,5 @@ mod loader;
 pub mod pooling;
 mod trunk;
 
-pub use encoder::{Encoder, Output};
+pub use encoder::{Encoder, Output, Setup};
 pub use trunk::Trunk;

@@ -10,6 +10,7 @@ mod forward;
 mod open;
 mod options;
 mod request;
+mod sample;
 mod settings;
 mod tokenize;
 

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::options::{Precision, check_threads};
-use super::{Description, Memory, Options, Prompt, Request};
+use super::{Description, Memory, Options, Prompt, Request, sample};
 use crate::engine::cpu::kernels;
 use crate::engine::{Batch, threads};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{Folder, SentenceModules, Source, huggingface};
-use crate::model::{Encoder, Output, pooling::LayerChoice};
+use crate::model::{Encoder, Output, Setup, pooling::LayerChoice};
 use crate::tokenizer::{Files, Tokenizer, Truncation};
 
 /// An opened model: immutable, used from any number of threads at once. A clone is another handle to the same model.
@@ -61,7 +61,12 @@ impl Model {
                 special_tokens: files.special_tokens.as_ref(),
                 lower_case: sentence.do_lower_case,
             })?;
-            let encoder = Encoder::new(&config, weights, &mut sentence, options.isa.as_deref())?;
+            let encoder = Encoder::new(
+                &config,
+                weights,
+                &mut sentence,
+                &Setup { isa: options.isa.as_deref(), precision: options.precision.engine(), sample: &|| sample::ids(&tokenizer) },
+            )?;
             check_vocabulary(&tokenizer, &encoder)?;
             let max_tokens = max_tokens(&sentence, &tokenizer, &encoder)?;
             let description = describe(&encoder, &tokenizer, sentence, max_tokens, options)?;
@@ -196,14 +201,8 @@ fn describe(
         pooler: encoder.has_pooler(),
         prompts: sentence.prompts,
         default_prompt: sentence.default_prompt,
-        precision: precision(options.precision).to_owned(),
+        precision: Precision::word(encoder.engine().precision()).to_owned(),
         isa: encoder.engine().isa().to_owned(),
         threads: options.threads.unwrap_or_else(threads::default_threads),
     })
-}
-
-fn precision(precision: Precision) -> &'static str {
-    match precision {
-        Precision::Auto | Precision::F32 => "f32",
-    }
 }

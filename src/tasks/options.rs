@@ -1,20 +1,42 @@
 //! How is a model opened?
 
 use super::settings::{self, Setting, choice, number};
+use crate::engine;
 use crate::error::{ErrorKind, Result, fail};
 
 /// Which arithmetic the encoder uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Precision {
-    /// What the file is stored in: f32 for every format of this version.
+    /// int8 for files whose matrices are quantised, f32 for all others.
     #[default]
     Auto,
     /// 32-bit floating point.
     F32,
+    /// Eight-bit matrices, inputs quantised row by row; norms, attention, pooling and heads stay f32.
+    Int8,
 }
 
-const PRECISIONS: &[(&str, Precision)] = &[("auto", Precision::Auto), ("f32", Precision::F32)];
+const PRECISIONS: &[(&str, Precision)] = &[("auto", Precision::Auto), ("f32", Precision::F32), ("int8", Precision::Int8)];
+
+impl Precision {
+    /// The engine's precision; `None` leaves it to the file.
+    pub(super) fn engine(self) -> Option<engine::Precision> {
+        match self {
+            Precision::Auto => None,
+            Precision::F32 => Some(engine::Precision::F32),
+            Precision::Int8 => Some(engine::Precision::Int8),
+        }
+    }
+
+    /// The word for what an engine computes in.
+    pub(super) fn word(precision: engine::Precision) -> &'static str {
+        match precision {
+            engine::Precision::F32 => "f32",
+            engine::Precision::Int8 => "int8",
+        }
+    }
+}
 
 /// How a model is opened: set once, before [`Model::load`](super::Model::load).
 #[derive(Clone, Debug, Default)]
@@ -23,7 +45,7 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Which arithmetic the encoder uses.
     pub precision: Precision,
-    /// The instruction set to use (`avx512`, `avx2`, `portable`, `reference`), `None` = `CLOZE_ISA` or the best one.
+    /// The instruction set to use (`avx512vnni`, `avx512`, `avxvnni`, `avx2`, `portable`, `reference`), `None` = `CLOZE_ISA` or the best one.
     pub isa: Option<String>,
 }
 
@@ -41,8 +63,8 @@ impl Options {
         },
         Setting {
             name: "precision",
-            values: "auto or f32",
-            help: "Arithmetic of the encoder; auto is the file's own",
+            values: "auto, f32 or int8",
+            help: "Arithmetic of the encoder; auto is int8 for quantised files and f32 for all others",
             apply: |o, v| {
                 o.precision = choice(v, PRECISIONS)?;
                 Ok(())
@@ -50,7 +72,7 @@ impl Options {
         },
         Setting {
             name: "isa",
-            values: "auto, or an instruction set of this machine: avx512, avx2, portable, reference",
+            values: "auto, or an instruction set of this machine: avx512vnni, avx512, avxvnni, avx2, portable, reference",
             help: "Instruction set of the kernels; auto takes the best one, or the one that CLOZE_ISA names",
             apply: |o, v| {
                 o.isa = (v != "auto").then(|| v.to_owned());

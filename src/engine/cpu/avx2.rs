@@ -1,18 +1,21 @@
 //! AVX2 with FMA: eight numbers a register, sixteen registers, tiles of 6 rows and half a panel.
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::KERNELS;
+pub(super) use x86::{KERNELS, VNNI};
 
-/// Other processors have a row that says so.
+/// Other processors have rows that say so.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const KERNELS: super::kernels::Kernels =
     super::kernels::Kernels { name: "avx2", available: || false, ..super::portable::KERNELS };
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const VNNI: super::kernels::Kernels = super::kernels::Kernels { name: "avxvnni", ..KERNELS };
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_op_in_unsafe_fn, reason = "one or two intrinsics a body; the contract is the trait's")]
 mod x86 {
     use std::arch::x86_64::*;
 
+    use super::super::dot::{self, Dot, DotTile, QuantiseRow, Whole};
     use super::super::gemm::{Tile, tile as gemm_tile};
     use super::super::kernels::{Kernels, NormRow};
     use super::super::simd::Simd;
@@ -21,12 +24,27 @@ mod x86 {
 
     pub(in super::super) const KERNELS: Kernels = Kernels {
         name: "avx2",
-        available: || std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma"),
+        available: || {
+            std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("fma")
+                && std::arch::is_x86_feature_detected!("f16c")
+        },
         tile_rows: 6,
         tile,
+        dot_rows: 4,
+        dot_tile: dot_tile_pairs,
+        quantise_row,
         activate,
         softmax,
         add_norm,
+    };
+
+    /// With the VNNI of processors that have no AVX-512.
+    pub(in super::super) const VNNI: Kernels = Kernels {
+        name: "avxvnni",
+        available: || (KERNELS.available)() && std::arch::is_x86_feature_detected!("avxvnni"),
+        dot_tile: dot_tile_vnni,
+        ..KERNELS
     };
 
     #[derive(Clone, Copy)]
@@ -122,6 +140,99 @@ mod x86 {
             let two = _mm_max_ps(four, _mm_movehl_ps(four, four));
             _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps::<1>(two, two)))
         }
+    }
+
+    impl Whole for Avx2 {
+        type I = __m256i;
+
+        #[inline(always)]
+        unsafe fn zero() -> __m256i {
+            _mm256_setzero_si256()
+        }
+        #[inline(always)]
+        unsafe fn broadcast(p: *const i32) -> __m256i {
+            _mm256_set1_epi32(p.read_unaligned())
+        }
+        #[inline(always)]
+        unsafe fn load_bytes(p: *const u8) -> __m256i {
+            _mm256_loadu_si256(p.cast())
+        }
+        #[inline(always)]
+        unsafe fn to_f32(sums: __m256i) -> __m256 {
+            _mm256_cvtepi32_ps(sums)
+        }
+        #[inline(always)]
+        unsafe fn load_f16(p: *const u16) -> __m256 {
+            _mm256_cvtph_ps(_mm_loadu_si128(p.cast()))
+        }
+        #[inline(always)]
+        unsafe fn store_u8(p: *mut u8, v: __m256) {
+            let whole = _mm256_cvtps_epi32(v);
+            let words = _mm_packs_epi32(_mm256_castsi256_si128(whole), _mm256_extracti128_si256::<1>(whole));
+            _mm_storel_epi64(p.cast(), _mm_packus_epi16(words, words));
+        }
+    }
+
+    /// Two products to an i16, two of these to an i32.
+    struct Pairs;
+
+    impl Dot for Pairs {
+        type S = Avx2;
+        const TAKES: f32 = 128.0;
+
+        #[inline(always)]
+        unsafe fn dot(sum: __m256i, weights: __m256i, a: __m256i) -> __m256i {
+            let less = _mm256_xor_si256(a, _mm256_set1_epi8(-128));
+            let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(less), _mm256_sign_epi8(weights, less));
+            _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+        }
+    }
+
+    /// Four products to an i32.
+    struct Vnni;
+
+    impl Dot for Vnni {
+        type S = Avx2;
+        const TAKES: f32 = 0.0;
+
+        #[inline(always)]
+        unsafe fn dot(sum: __m256i, weights: __m256i, a: __m256i) -> __m256i {
+            _mm256_dpbusd_avx_epi32(sum, a, weights)
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn dot_tile_pairs(t: &DotTile) {
+        // SAFETY: the caller's contract is `DotTile`'s; this function is compiled for AVX2.
+        unsafe { dot_rows::<Pairs>(t) }
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c,avxvnni")]
+    unsafe fn dot_tile_vnni(t: &DotTile) {
+        // SAFETY: the caller's contract is `DotTile`'s; this function is compiled for AVX-VNNI.
+        unsafe { dot_rows::<Vnni>(t) }
+    }
+
+    #[inline(always)]
+    unsafe fn dot_rows<D: Dot<S = Avx2>>(t: &DotTile) {
+        for quarter in [0, 8, 16, 24] {
+            // SAFETY: as the callers say.
+            unsafe {
+                match t.rows {
+                    1 => dot::dot_tile::<D, 1, 1>(t, quarter),
+                    2 => dot::dot_tile::<D, 2, 1>(t, quarter),
+                    3 => dot::dot_tile::<D, 3, 1>(t, quarter),
+                    4 => dot::dot_tile::<D, 4, 1>(t, quarter),
+                    rows => unreachable!("a tile of {rows} rows"),
+                }
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx2,fma,f16c")]
+    unsafe fn quantise_row(row: &QuantiseRow<'_>) {
+        // SAFETY: the caller's contract is `dot::quantise_row`'s.
+        unsafe { dot::quantise_row::<Avx2>(row) }
     }
 
     #[target_feature(enable = "avx2,fma")]

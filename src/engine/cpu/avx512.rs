@@ -1,18 +1,22 @@
 //! AVX-512: sixteen numbers a register, thirty-two registers, tiles of 12 rows.
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::KERNELS;
+pub(super) use x86::{KERNELS, VNNI};
 
-/// Other processors have a row that says so.
+/// Other processors have rows that say so.
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const KERNELS: super::kernels::Kernels =
     super::kernels::Kernels { name: "avx512", available: || false, ..super::portable::KERNELS };
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const VNNI: super::kernels::Kernels = super::kernels::Kernels { name: "avx512vnni", ..KERNELS };
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_op_in_unsafe_fn, reason = "one intrinsic a body; the contract is the trait's")]
 mod x86 {
     use std::arch::x86_64::*;
 
+    use super::super::avx2;
+    use super::super::dot::{self, Dot, DotTile, QuantiseRow, Whole};
     use super::super::gemm::{Tile, tile as gemm_tile};
     use super::super::kernels::{Kernels, NormRow};
     use super::super::simd::Simd;
@@ -21,12 +25,27 @@ mod x86 {
 
     pub(in super::super) const KERNELS: Kernels = Kernels {
         name: "avx512",
-        available: || std::arch::is_x86_feature_detected!("avx512f"),
+        available: || {
+            std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512bw") && (avx2::KERNELS.available)()
+        },
         tile_rows: 12,
         tile,
+        // Before VNNI, AVX-512 has no better way to multiply bytes than AVX2.
+        dot_rows: avx2::KERNELS.dot_rows,
+        dot_tile: avx2::KERNELS.dot_tile,
+        quantise_row,
         activate,
         softmax,
         add_norm,
+    };
+
+    /// With VNNI, four products an instruction.
+    pub(in super::super) const VNNI: Kernels = Kernels {
+        name: "avx512vnni",
+        available: || (KERNELS.available)() && std::arch::is_x86_feature_detected!("avx512vnni"),
+        dot_rows: 6,
+        dot_tile,
+        ..KERNELS
     };
 
     #[derive(Clone, Copy)]
@@ -113,6 +132,67 @@ mod x86 {
         unsafe fn largest(v: __m512) -> f32 {
             _mm512_reduce_max_ps(v)
         }
+    }
+
+    impl Whole for Avx512 {
+        type I = __m512i;
+
+        #[inline(always)]
+        unsafe fn zero() -> __m512i {
+            _mm512_setzero_si512()
+        }
+        #[inline(always)]
+        unsafe fn broadcast(p: *const i32) -> __m512i {
+            _mm512_set1_epi32(p.read_unaligned())
+        }
+        #[inline(always)]
+        unsafe fn load_bytes(p: *const u8) -> __m512i {
+            _mm512_loadu_si512(p.cast())
+        }
+        #[inline(always)]
+        unsafe fn to_f32(sums: __m512i) -> __m512 {
+            _mm512_cvtepi32_ps(sums)
+        }
+        #[inline(always)]
+        unsafe fn load_f16(p: *const u16) -> __m512 {
+            _mm512_cvtph_ps(_mm256_loadu_si256(p.cast()))
+        }
+        #[inline(always)]
+        unsafe fn store_u8(p: *mut u8, v: __m512) {
+            _mm_storeu_si128(p.cast(), _mm512_cvtusepi32_epi8(_mm512_cvtps_epu32(v)))
+        }
+    }
+
+    impl Dot for Avx512 {
+        type S = Avx512;
+        const TAKES: f32 = 0.0;
+
+        #[inline(always)]
+        unsafe fn dot(sum: __m512i, weights: __m512i, a: __m512i) -> __m512i {
+            _mm512_dpbusd_epi32(sum, a, weights)
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    unsafe fn dot_tile(t: &DotTile) {
+        // SAFETY: the caller's contract is `DotTile`'s; this function is compiled for VNNI.
+        unsafe {
+            match t.rows {
+                1 => dot::dot_tile::<Avx512, 1, 2>(t, 0),
+                2 => dot::dot_tile::<Avx512, 2, 2>(t, 0),
+                3 => dot::dot_tile::<Avx512, 3, 2>(t, 0),
+                4 => dot::dot_tile::<Avx512, 4, 2>(t, 0),
+                5 => dot::dot_tile::<Avx512, 5, 2>(t, 0),
+                6 => dot::dot_tile::<Avx512, 6, 2>(t, 0),
+                rows => unreachable!("a tile of {rows} rows"),
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw")]
+    unsafe fn quantise_row(row: &QuantiseRow<'_>) {
+        // SAFETY: the caller's contract is `dot::quantise_row`'s.
+        unsafe { dot::quantise_row::<Avx512>(row) }
     }
 
     #[target_feature(enable = "avx512f")]

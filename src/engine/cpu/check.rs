@@ -1,14 +1,14 @@
 //! May this graph run over this batch with these weights? Everything that a kernel trusts is checked here, once a run.
 
 use super::gemm::PANEL;
-use super::pack::Packed;
+use super::pack::{Matrix, Packed};
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Graph, Index, Lookup, Node, Norm, Op, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// # Errors
 /// `InvalidArgument` naming the token, position or segment that a table lacks, or the operation whose weights do not fit.
-pub(super) fn check(graph: &Graph, batch: &Batch, weights: &[Packed]) -> Result<()> {
+pub(super) fn check(graph: &Graph, batch: &Batch, weights: &Packed) -> Result<()> {
     for (i, node) in graph.nodes().iter().enumerate() {
         if !fits(graph, node, weights) {
             return fail(ErrorKind::InvalidArgument, format!("operation {i} ({:?}) and its weights have different shapes", node.op));
@@ -21,20 +21,20 @@ pub(super) fn check(graph: &Graph, batch: &Batch, weights: &[Packed]) -> Result<
 }
 
 /// Whether the weights that `node` names exist, have its role and its shape.
-fn fits(graph: &Graph, node: &Node, weights: &[Packed]) -> bool {
+fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
     let width = |v| graph.node(v).width;
-    let vector = |id: WeightId| matches!(weights.get(id.0), Some(Packed::Vector(v)) if v.len() >= node.width.next_multiple_of(PANEL));
+    let vector = |id: WeightId| weights.vector(id).is_some_and(|v| v.len() >= node.width.next_multiple_of(PANEL));
     let norm = |n: &Norm| vector(n.weight) && vector(n.bias);
     match &node.op {
         Op::Embed { lookups, norm: n } => {
-            let table =
-                |l: &Lookup| matches!(weights.get(l.table.0), Some(Packed::Table(t)) if t.row_len() == node.width && t.dtype().is_float());
+            let table = |l: &Lookup| weights.table(l.table).is_some_and(|t| t.row_len() == node.width && t.dtype().is_float());
             lookups.iter().all(table) && n.as_ref().is_none_or(norm)
         }
         Op::Linear { input, weight, bias, .. } => {
-            let size = |depth: usize| depth * node.width.next_multiple_of(PANEL);
-            let matrix = |m: &super::pack::Matrix| m.depth == width(*input) && m.panels.len() >= size(m.depth);
-            matches!(weights.get(weight.0), Some(Packed::Matrix(m)) if matrix(m)) && bias.is_none_or(vector)
+            // Outliers are never the whole row.
+            let columns = |m: &Matrix<'_>| m.int8.is_none_or(|o| o.len() < m.depth && o.iter().all(|c| (*c as usize) < m.depth));
+            let matrix = |m: &Matrix<'_>| m.depth == width(*input) && m.holds(node.width) && columns(m);
+            weights.matrix(*weight).as_ref().is_some_and(matrix) && bias.is_none_or(vector)
         }
         Op::Attention { qkv, heads, head_size } => *head_size > 0 && node.width == heads * head_size && width(*qkv) == 3 * node.width,
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
@@ -44,8 +44,8 @@ fn fits(graph: &Graph, node: &Node, weights: &[Packed]) -> bool {
     }
 }
 
-fn check_lookup(lookup: &Lookup, batch: &Batch, weights: &[Packed]) -> Result<()> {
-    let Packed::Table(table) = &weights[lookup.table.0] else { unreachable!("`fits` comes first") };
+fn check_lookup(lookup: &Lookup, batch: &Batch, weights: &Packed) -> Result<()> {
+    let Some(table) = weights.table(lookup.table) else { unreachable!("`fits` comes first") };
     let (what, largest) = match lookup.index {
         Index::Token => ("token id", batch.ids().iter().max().map_or(0, |i| *i as usize)),
         Index::Segment => ("segment", batch.segments().iter().max().map_or(0, |i| *i as usize)),

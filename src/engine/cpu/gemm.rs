@@ -68,6 +68,22 @@ impl Ahead {
         let step = PANEL.div_ceil(tiles);
         Ahead { first: next.as_ptr().wrapping_add(i * depth * step), step }
     }
+
+    /// As [`Ahead::share`], of any numbers `next`, by a tile that asks `steps` times.
+    pub(super) fn even_share(next: &[f32], steps: usize, tiles: usize, i: usize) -> Ahead {
+        let step = next.len().div_ceil((steps * tiles).max(1));
+        Ahead { first: next.as_ptr().wrapping_add(i * steps * step), step }
+    }
+
+    /// The first line to ask for.
+    pub(super) fn first(self) -> *const f32 {
+        self.first
+    }
+
+    /// Numbers from one line to the next.
+    pub(super) fn step(self) -> usize {
+        self.step
+    }
 }
 
 /// `ROWS` rows and `COLUMNS` registers of columns, beginning at column `at` of the panel.

@@ -3,6 +3,7 @@
 //! One table of functions an instruction set. [`all`] lists those that this machine can run, the best first; [`choose`] takes
 //! one by name, by `CLOZE_ISA`, or the best. A new instruction set is one file and one row here.
 
+use super::dot::{DotTile, QuantiseRow};
 use super::gemm::Tile;
 use super::{avx2, avx512, portable, reference};
 use crate::engine::graph::Activation;
@@ -32,6 +33,12 @@ pub struct Kernels {
     pub(super) tile_rows: usize,
     /// One matrix tile.
     pub(super) tile: unsafe fn(&Tile),
+    /// Most rows of an int8 tile.
+    pub(super) dot_rows: usize,
+    /// One int8 tile.
+    pub(super) dot_tile: unsafe fn(&DotTile),
+    /// See [`super::dot::quantise_row`].
+    pub(super) quantise_row: unsafe fn(&QuantiseRow<'_>),
     /// Applies an activation to `rows` rows of one panel, `stride` numbers apart.
     pub(super) activate: unsafe fn(Activation, *mut f32, rows: usize, stride: usize),
     /// See [`super::rowwise::softmax`].
@@ -47,7 +54,7 @@ impl std::fmt::Debug for Kernels {
 }
 
 /// Every table of this build, the best first; `reference` is the definition that the others are tested against.
-const TABLES: &[&Kernels] = &[&avx512::KERNELS, &avx2::KERNELS, &portable::KERNELS, &reference::KERNELS];
+const TABLES: &[&Kernels] = &[&avx512::VNNI, &avx512::KERNELS, &avx2::VNNI, &avx2::KERNELS, &portable::KERNELS, &reference::KERNELS];
 
 /// The tables that this machine can run, the best first.
 pub fn all() -> impl Iterator<Item = &'static Kernels> {

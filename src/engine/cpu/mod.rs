@@ -1,9 +1,10 @@
-//! The CPU executor: f32, packed batches, one table of kernels an instruction set.
+//! The CPU executor: f32 and int8, packed batches, one table of kernels an instruction set.
 //!
 //! [`Engine`] holds the packed weights ([`pack`]), the kernels in use ([`kernels`]), helpers and work areas. [`plan`] lays the
 //! values of a graph out in one work area and cuts each operation into tasks; [`run`] runs them on the threads that come.
 //! [`gemm`], [`attention`], [`rowwise`] and [`math`] are the arithmetic, written once over [`simd`] and compiled for each
-//! instruction set in its own file; [`mod@reference`] is the definition they are tested against.
+//! instruction set in its own file; int8 has its layout in [`int8`], its tile in [`dot`], its packing in [`pack_int8`], and
+//! [`calibrate`] finds the inputs that stay in f32. [`mod@reference`] is the definition they are tested against.
 
 #![allow(unsafe_code, reason = "kernels work on raw rows of disjoint tasks; each block states why it is sound")]
 
@@ -11,12 +12,16 @@ mod attention;
 mod avx2;
 mod avx512;
 mod buffer;
+mod calibrate;
 mod check;
+mod dot;
 mod gemm;
+mod int8;
 pub mod kernels;
 mod math;
 mod ops;
 mod pack;
+mod pack_int8;
 mod plan;
 mod portable;
 mod reference;
@@ -26,4 +31,5 @@ mod simd;
 #[cfg(test)]
 mod tests;
 
+pub use calibrate::Calibration;
 pub use run::{Engine, Usage};

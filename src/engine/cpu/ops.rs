@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::attention::{Head, attend};
 use super::buffer::Buffer;
+use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
+use super::int8::BLOCK;
 use super::kernels::NormRow;
-use super::pack::Packed;
-use super::plan::{Cut, Place, Plan, ROW_CHUNK};
+use super::pack::Matrix;
+use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Activation, Graph, Index, Lookup, Norm, Op, Reduce, ValueId, WeightId};
@@ -37,11 +39,26 @@ impl Work {
         Work { shared, graph, batch, plan, area: area.as_mut_pointer() }
     }
 
-    /// Does task `task` of operation `step`, with the scratch of thread `thread`.
+    /// Does task `task` of step `step` of the plan, with the scratch of thread `thread`.
     ///
     /// # Safety
-    /// The area is alive, all tasks of earlier operations are done, and nobody else does this task.
+    /// The area is alive, all tasks of earlier steps are done, and nobody else does this task.
     pub(super) unsafe fn task(&self, step: usize, task: usize, thread: usize) {
+        // SAFETY: handed on to each operation below.
+        unsafe {
+            match self.plan.steps[step] {
+                Step::Quantise(value) => self.quantise(value, self.chunk(value, task)),
+                Step::Compute(node) => {
+                    self.compute(node, task, thread);
+                    if self.plan.quantised[node].is_some_and(|q| q.at_once) {
+                        self.quantise(node, self.chunk(node, task));
+                    }
+                }
+            }
+        }
+    }
+
+    unsafe fn compute(&self, step: usize, task: usize, thread: usize) {
         // SAFETY: handed on to each operation below.
         unsafe {
             match &self.graph.nodes()[step].op {
@@ -74,6 +91,15 @@ impl Work {
         self.graph.nodes()[step].width
     }
 
+    /// The rows of value `value` as they are now.
+    ///
+    /// # Safety
+    /// The area is alive and no task that writes the value runs.
+    pub(super) unsafe fn rows(&self, value: usize) -> impl Iterator<Item = &[f32]> {
+        // SAFETY: the caller's contract.
+        (0..self.place(value).rows).map(move |row| unsafe { self.read(value, row) })
+    }
+
     /// Row `row` of value `step`.
     unsafe fn row(&self, step: usize, row: usize) -> *mut f32 {
         let place = self.place(step);
@@ -96,17 +122,39 @@ impl Work {
     }
 
     fn vector(&self, id: WeightId) -> &[f32] {
-        match &self.shared.weights[id.0] {
-            Packed::Vector(v) => v,
-            _ => unreachable!("checked before the run"),
-        }
+        self.shared.weights.vector(id).unwrap_or_else(|| unreachable!("checked before the run"))
     }
 
     fn table(&self, id: WeightId) -> &Tensor {
-        match &self.shared.weights[id.0] {
-            Packed::Table(t) => t,
-            _ => unreachable!("checked before the run"),
+        self.shared.weights.table(id).unwrap_or_else(|| unreachable!("checked before the run"))
+    }
+
+    fn matrix(&self, id: WeightId) -> Matrix<'_> {
+        self.shared.weights.matrix(id).unwrap_or_else(|| unreachable!("checked before the run"))
+    }
+
+    /// Quantises the rows `rows` of value `value`.
+    unsafe fn quantise(&self, value: usize, rows: Range<usize>) {
+        let Some(place) = self.plan.quantised[value] else { return };
+        let outliers = self.matrix(place.reader).int8.unwrap_or_default();
+        for row in rows {
+            // SAFETY: the value's rows are complete and this task alone touches these; their int8 form is laid out in the area.
+            unsafe {
+                (self.shared.kernels.quantise_row)(&QuantiseRow {
+                    x: self.row(value, row),
+                    width: self.width(value),
+                    outliers,
+                    out: self.quantised_row(&place, row),
+                    layout: place.layout,
+                });
+            }
         }
+    }
+
+    /// Row `row` of a value's int8 form.
+    unsafe fn quantised_row(&self, place: &Quantised, row: usize) -> *mut u8 {
+        // SAFETY: the plan laid the row out inside the area.
+        unsafe { self.area.add(place.start).cast::<u8>().add(row * place.layout.stride) }
     }
 
     /// The rows of task `task` of an operation that works row by row.
@@ -177,10 +225,19 @@ impl Work {
         (weight, bias): (WeightId, Option<WeightId>),
         activation: Activation,
     ) {
-        let Packed::Matrix(matrix) = &self.shared.weights[weight.0] else { unreachable!("checked before the run") };
+        let matrix = self.matrix(weight);
         let Cut { row_blocks, panel_groups, panels } = self.plan.cuts[step];
         let (first_row, rows) = split(self.place(step).rows, row_blocks, task / panel_groups);
         let (first_panel, count) = split(panels, panel_groups, task % panel_groups);
+        if let (Some(outliers), Some(place)) = (matrix.int8, self.plan.quantised[input.index()]) {
+            for panel in first_panel..first_panel + count {
+                let next = if panel + 1 < first_panel + count { matrix.panel(panel + 1) } else { &[] };
+                let block = Int8Block { rows: first_row..first_row + rows, panel, numbers: matrix.panel(panel), next, bias, activation };
+                // SAFETY: this task alone writes these rows of this panel; the shapes were checked before the run.
+                unsafe { self.int8_block(step, &place, outliers.len(), &block) }
+            }
+            return;
+        }
         for (from, depth) in depth_parts(matrix.depth) {
             for panel in first_panel..first_panel + count {
                 let start = match bias {
@@ -220,6 +277,32 @@ impl Work {
                 let a = self.row(input.index(), block.rows.start + at).add(block.from);
                 let c = self.row(step, block.rows.start + at).add(block.panel * PANEL);
                 (kernels.tile)(&Tile { a, a_stride, b, depth, c, c_stride, rows, start: block.start, ahead });
+                if block.activation != Activation::Identity {
+                    (kernels.activate)(block.activation, c, rows, c_stride);
+                }
+            }
+        }
+    }
+
+    /// One int8 panel, for a block of rows.
+    unsafe fn int8_block(&self, step: usize, place: &Quantised, outliers: usize, block: &Int8Block<'_>) {
+        let kernels = self.shared.kernels;
+        let rows = block.rows.len();
+        let tiles = rows.div_ceil(kernels.dot_rows);
+        let c_stride = self.place(step).stride;
+        let bias = block.bias.map_or(std::ptr::null(), |b| self.vector(b)[block.panel * PANEL..].as_ptr());
+        for i in 0..tiles {
+            let (at, rows) = split(rows, tiles, i);
+            let ahead = match block.next {
+                [] => Ahead::none(block.numbers.as_ptr()),
+                next => Ahead::even_share(next, place.layout.blocks * BLOCK / 4, tiles, i),
+            };
+            // SAFETY: the rows lie in the plan's places, whose strides hold whole panels.
+            unsafe {
+                let a = self.quantised_row(place, block.rows.start + at);
+                let c = self.row(step, block.rows.start + at).add(block.panel * PANEL);
+                let panel = block.numbers.as_ptr().cast();
+                (kernels.dot_tile)(&DotTile { a, layout: place.layout, panel, outliers, bias, c, c_stride, rows, ahead });
                 if block.activation != Activation::Identity {
                     (kernels.activate)(block.activation, c, rows, c_stride);
                 }
@@ -311,6 +394,17 @@ struct Block<'w> {
     /// Where the part begins.
     from: usize,
     start: Start,
+    activation: Activation,
+}
+
+/// What [`Work::int8_block`] multiplies.
+struct Int8Block<'w> {
+    rows: Range<usize>,
+    panel: usize,
+    /// The panel, and the one after it (empty at the end).
+    numbers: &'w [f32],
+    next: &'w [f32],
+    bias: Option<WeightId>,
     activation: Activation,
 }
 

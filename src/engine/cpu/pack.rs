@@ -1,100 +1,151 @@
 //! Weights as the kernels want them: matrices in panels, vectors padded to panels, tables where they lie.
 
-use std::ops::{Deref, Range};
-use std::sync::Arc;
+use std::ops::Range;
 
 use super::buffer::Buffer;
 use super::gemm::PANEL;
-use crate::engine::weights::{Role, Weight};
+use super::int8::panel_bytes;
+use super::pack_int8;
+use crate::engine::graph::WeightId;
+use crate::engine::weights::{Precision, Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
 use crate::quant::Tensor;
 
-/// A weight, ready for the kernels.
-pub(super) enum Packed {
-    Matrix(Matrix),
-    /// Padded with zeros to whole panels.
-    Vector(Span),
+/// All weights of a model. One allocation holds the packed numbers, so that large pages serve it whole.
+pub(super) struct Packed {
+    numbers: Buffer,
+    list: Vec<Entry>,
+}
+
+/// A weight, ready for the kernels; ranges are of [`Packed::numbers`].
+enum Entry {
+    Matrix { panels: Range<usize>, depth: usize },
+    Int8 { panels: Range<usize>, depth: usize, outliers: Vec<u32> },
+    Vector(Range<usize>),
     Table(Tensor),
 }
 
-/// A matrix (outputs, inputs) in panels of `PANEL` outputs; see [`super::gemm`].
-pub(super) struct Matrix {
-    pub panels: Span,
+/// A matrix (outputs, inputs) in panels of `PANEL` outputs: f32 as in [`super::gemm`], or int8 as in [`super::int8`].
+#[derive(Clone, Copy)]
+pub(super) struct Matrix<'w> {
+    panels: &'w [f32],
+    /// Inputs.
     pub depth: usize,
+    /// Of an int8 matrix: the inputs that stay in f32.
+    pub int8: Option<&'w [u32]>,
 }
 
-impl Matrix {
-    /// The numbers of panel `index`.
-    pub(super) fn panel(&self, index: usize) -> &[f32] {
-        let size = self.depth * PANEL;
+impl<'w> Matrix<'w> {
+    /// The numbers of panel `index` (of an int8 matrix, its bytes four at a time).
+    pub(super) fn panel(&self, index: usize) -> &'w [f32] {
+        let size = panel_len(self.int8.is_some(), self.depth);
         &self.panels[index * size..(index + 1) * size]
     }
-}
 
-/// A part of the buffer that holds all packed weights of a model: one allocation, so that large pages serve it whole.
-pub(super) struct Span {
-    all: Arc<Buffer>,
-    range: Range<usize>,
-}
-
-impl Deref for Span {
-    type Target = [f32];
-
-    fn deref(&self) -> &[f32] {
-        &self.all[self.range.clone()]
+    /// Whether there are panels for `width` outputs.
+    pub(super) fn holds(&self, width: usize) -> bool {
+        let panels = width.div_ceil(PANEL);
+        panel_len(self.int8.is_some(), self.depth).checked_mul(panels).is_some_and(|len| len <= self.panels.len())
     }
+}
+
+/// Numbers (f32's worth of bytes) of a panel.
+fn panel_len(int8: bool, depth: usize) -> usize {
+    if int8 { panel_bytes(depth) / 4 } else { depth * PANEL }
 }
 
 impl Packed {
-    /// Packs all weights of a model.
+    /// Packs all weights of a model; at `Precision::Int8` the matrices that take part wait for [`Packed::pack_int8`].
     ///
     /// # Errors
     /// `NonFinite` naming the tensor when a number is NaN or infinite (tables are read only as tokens need them, so theirs
     /// show up in results instead); `OutOfMemory`.
-    pub(super) fn all(weights: &[Weight]) -> Result<Vec<Packed>> {
+    pub(super) fn new(weights: &[Weight], precision: Precision) -> Result<Packed> {
         let mut total = 0usize;
-        let mut ranges = Vec::with_capacity(weights.len());
+        let mut list = Vec::with_capacity(weights.len());
         for weight in weights {
-            let Some(end) = packed_len(weight).and_then(|len| total.checked_add(len)) else {
+            let int8 = weight.role == Role::Matrix && precision == Precision::Int8;
+            let Some(end) = packed_len(weight, int8).and_then(|len| total.checked_add(len)) else {
                 return fail(ErrorKind::InvalidTensor, format!("tensor {:?} is too large", weight.name));
             };
-            ranges.push(total..end);
+            let (range, depth) = (total..end, weight.tensors[0].row_len());
+            list.push(match weight.role {
+                Role::Matrix if int8 => Entry::Int8 { panels: range, depth, outliers: Vec::new() },
+                Role::Matrix | Role::Head => Entry::Matrix { panels: range, depth },
+                Role::Vector => Entry::Vector(range),
+                Role::Table => Entry::Table(weight.tensors[0].clone()),
+            });
             total = end;
         }
-        let mut buffer = Buffer::zeroed(total)?;
-        for (weight, range) in weights.iter().zip(&ranges) {
-            match weight.role {
-                Role::Matrix => pack_matrix(weight, &mut buffer[range.clone()])?,
-                Role::Vector => pack_vector(weight, &mut buffer[range.clone()])?,
-                Role::Table => {}
+        let mut numbers = Buffer::zeroed(total)?;
+        for (weight, entry) in weights.iter().zip(&list) {
+            match entry {
+                Entry::Matrix { panels, .. } => pack_matrix(weight, &mut numbers[panels.clone()])?,
+                Entry::Vector(range) => pack_vector(weight, &mut numbers[range.clone()])?,
+                Entry::Table(_) | Entry::Int8 { .. } => {}
             }
         }
-        let all = Arc::new(buffer);
-        let packed = |(weight, range): (&Weight, Range<usize>)| {
-            let span = Span { all: Arc::clone(&all), range };
-            match weight.role {
-                Role::Matrix => Packed::Matrix(Matrix { panels: span, depth: weight.tensors[0].row_len() }),
-                Role::Vector => Packed::Vector(span),
-                Role::Table => Packed::Table(weight.tensors[0].clone()),
+        Ok(Packed { numbers, list })
+    }
+
+    /// Packs the int8 matrix `id`, whose inputs `outliers` stay in f32.
+    ///
+    /// # Errors
+    /// `NonFinite` naming the tensor when a number is NaN or infinite.
+    pub(super) fn pack_int8(&mut self, id: WeightId, weight: &Weight, outliers: &[u32]) -> Result<()> {
+        if let Some(Entry::Int8 { panels, depth, outliers: kept }) = self.list.get_mut(id.0) {
+            pack_int8::pack(weight, *depth, outliers, &mut self.numbers[panels.clone()])?;
+            *kept = outliers.to_vec();
+        }
+        Ok(())
+    }
+
+    /// The matrix `id`.
+    pub(super) fn matrix(&self, id: WeightId) -> Option<Matrix<'_>> {
+        match self.list.get(id.0)? {
+            Entry::Matrix { panels, depth } => Some(Matrix { panels: &self.numbers[panels.clone()], depth: *depth, int8: None }),
+            Entry::Int8 { panels, depth, outliers } => {
+                Some(Matrix { panels: &self.numbers[panels.clone()], depth: *depth, int8: Some(outliers) })
             }
-        };
-        Ok(weights.iter().zip(ranges).map(packed).collect())
+            _ => None,
+        }
+    }
+
+    /// The vector `id`, padded with zeros to whole panels.
+    pub(super) fn vector(&self, id: WeightId) -> Option<&[f32]> {
+        match self.list.get(id.0)? {
+            Entry::Vector(range) => Some(&self.numbers[range.clone()]),
+            _ => None,
+        }
+    }
+
+    /// The table `id`.
+    pub(super) fn table(&self, id: WeightId) -> Option<&Tensor> {
+        match self.list.get(id.0)? {
+            Entry::Table(tensor) => Some(tensor),
+            _ => None,
+        }
     }
 
     /// Bytes in this process's own memory, and bytes used in a mapped file.
     pub(super) fn bytes(&self) -> (usize, usize) {
-        match self {
-            Packed::Matrix(Matrix { panels: span, .. }) | Packed::Vector(span) => (span.len() * 4, 0),
-            Packed::Table(t) if t.bytes().is_mapped() => (0, t.bytes().len()),
-            Packed::Table(t) => (t.bytes().len(), 0),
-        }
+        let tables = self.list.iter().filter_map(|entry| if let Entry::Table(t) = entry { Some(t) } else { None });
+        tables.fold((self.numbers.bytes(), 0), |(owned, mapped), t| match t.bytes() {
+            bytes if bytes.is_mapped() => (owned, mapped + bytes.len()),
+            bytes => (owned + bytes.len(), mapped),
+        })
     }
 }
 
 /// Numbers that the packed form of `weight` takes, in whole panels.
-fn packed_len(weight: &Weight) -> Option<usize> {
+fn packed_len(weight: &Weight, int8: bool) -> Option<usize> {
     match weight.role {
-        Role::Matrix => weight.rows().checked_next_multiple_of(PANEL)?.checked_mul(weight.tensors[0].row_len()),
+        Role::Matrix | Role::Head => {
+            let depth = weight.tensors[0].row_len();
+            // A panel's head and padding are small beside any depth that overflows.
+            let panel = if int8 { depth.checked_add(4096).map(|_| panel_len(true, depth))? } else { depth.checked_mul(PANEL)? };
+            weight.rows().div_ceil(PANEL).checked_mul(panel)
+        }
         Role::Vector => weight.tensors.iter().map(|t| t.rows() * t.row_len()).sum::<usize>().checked_next_multiple_of(PANEL),
         Role::Table => Some(0),
     }
@@ -146,7 +197,7 @@ fn pack_vector(weight: &Weight, vector: &mut [f32]) -> Result<()> {
     Ok(())
 }
 
-fn check_finite(values: &[f32], weight: &Weight) -> Result<()> {
+pub(super) fn check_finite(values: &[f32], weight: &Weight) -> Result<()> {
     // A sum of products with zero is zero unless a number is not finite; it vectorises where a search does not.
     if values.iter().map(|v| v * 0.0).sum::<f32>() == 0.0 {
         return Ok(());
@@ -171,7 +222,8 @@ mod tests {
     fn stacked_matrices_are_packed_as_one() {
         let part = |base: usize, rows| tensor(rows, 70, move |r, c| (base + r) as f32 * 100.0 + c as f32);
         let weight = Weight { name: "w".into(), role: Role::Matrix, tensors: vec![part(0, 20), part(20, 45)] };
-        let Some(Packed::Matrix(m)) = Packed::all(&[weight]).unwrap().pop() else { panic!("a matrix") };
+        let packed = Packed::new(&[weight], Precision::F32).unwrap();
+        let m = packed.matrix(WeightId(0)).unwrap();
         for n in 0..96 {
             for k in 0..70 {
                 let expected = if n < 65 { n as f32 * 100.0 + k as f32 } else { 0.0 };
@@ -185,7 +237,7 @@ mod tests {
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let t = tensor(3, 5, |r, c| if (r, c) == (2, 1) { bad } else { 1.0 });
             for role in [Role::Matrix, Role::Vector] {
-                let e = Packed::all(&[Weight { name: "layer.7".into(), role, tensors: vec![t.clone()] }]).err().unwrap();
+                let e = Packed::new(&[Weight { name: "layer.7".into(), role, tensors: vec![t.clone()] }], Precision::F32).err().unwrap();
                 assert_eq!(e.kind(), ErrorKind::NonFinite);
                 assert!(e.message().contains("layer.7"));
             }

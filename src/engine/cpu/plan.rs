@@ -5,9 +5,10 @@
 
 use super::attention;
 use super::gemm::{PANEL, depth_parts, row_stride};
+use super::int8::RowLayout;
 use super::pack::Packed;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Graph, Node, Op, Rows};
+use crate::engine::graph::{Graph, Node, Op, Rows, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// Rows of one task of an operation that works row by row.
@@ -32,16 +33,42 @@ pub(super) struct Cut {
     pub panels: usize,
 }
 
+/// The int8 form of a value, which linear layers read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Quantised {
+    /// First number of the work area.
+    pub start: usize,
+    /// Parts of a row.
+    pub layout: RowLayout,
+    /// The matrix that reads it: its outliers are the row's.
+    pub reader: WeightId,
+    /// Whether the task that computes a row quantises it too.
+    pub at_once: bool,
+}
+
+/// What is done between two meetings of the threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The operation of this index.
+    Compute(usize),
+    /// The int8 form of this operation's value.
+    Quantise(usize),
+}
+
 /// The layout of one run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Plan {
     /// One a value.
     pub places: Vec<Place>,
+    /// One a value: where its int8 form is, if an int8 matrix reads it.
+    pub quantised: Vec<Option<Quantised>>,
+    /// What is done, in order.
+    pub steps: Vec<Step>,
     /// Numbers of the work area that hold values.
     pub values: usize,
     /// Numbers of scratch of one thread.
     pub scratch: usize,
-    /// Tasks of each operation.
+    /// Tasks of each step.
     pub tasks: Vec<usize>,
     /// One an operation; only linear layers use theirs.
     pub cuts: Vec<Cut>,
@@ -53,23 +80,36 @@ pub(super) struct Plan {
 /// and meeting it at every operation may cost.
 const ALONE_BELOW: usize = 5_000_000;
 
+/// When is a value quantised?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// As soon as a row is complete, where one task computes whole rows; else in a step of its own.
+    AtOnce,
+    /// Always in a step of its own, before which the value can be looked at.
+    Apart,
+}
+
 impl Plan {
     /// Lays out `graph` over `batch` for up to `threads` threads.
-    pub(super) fn new(graph: &Graph, batch: &Batch, weights: &[Packed], threads: usize) -> Result<Plan> {
+    pub(super) fn new(graph: &Graph, batch: &Batch, weights: &Packed, threads: usize, when: When) -> Result<Plan> {
         let rows = |node: &Node| match node.rows {
             Rows::Tokens => batch.tokens(),
             Rows::Sequences => batch.sequences(),
         };
-        let places = lay_out(graph, rows)?;
-        let work = graph.nodes().iter().map(|n| multiply_adds(graph, n, rows(n), batch)).fold(0, usize::saturating_add);
+        let mut quantised = readers(graph, weights, when);
+        let (places, values) = lay_out(graph, &mut quantised, weights, rows)?;
+        let work = graph.nodes().iter().map(|n| multiply_adds(graph, n, weights, rows(n), batch)).fold(0, usize::saturating_add);
         let threads = if work < ALONE_BELOW { 1 } else { threads };
-        let values = places.iter().map(|p| p.start + p.rows * p.stride).max().unwrap_or(0);
-        let cuts: Vec<Cut> = graph.nodes().iter().map(|n| cut(n, rows(n), weights, threads)).collect();
-        let tasks = graph.nodes().iter().zip(&cuts).map(|(n, c)| match n.op {
-            Op::Linear { .. } => c.row_blocks * c.panel_groups,
-            Op::Attention { heads, .. } => batch.sequences() * heads,
-            Op::Pool { .. } => batch.sequences(),
-            Op::Embed { .. } | Op::AddNorm { .. } | Op::Concat { .. } | Op::Mean { .. } => rows(n).div_ceil(ROW_CHUNK),
+        let cuts: Vec<Cut> = graph.nodes().iter().map(|n| cut(graph, n, rows(n), weights, threads)).collect();
+        let steps = steps(&quantised);
+        let tasks = steps.iter().map(|step| match *step {
+            Step::Quantise(i) => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
+            Step::Compute(i) => match &graph.nodes()[i].op {
+                Op::Linear { .. } => cuts[i].row_blocks * cuts[i].panel_groups,
+                Op::Attention { heads, .. } => batch.sequences() * heads,
+                Op::Pool { .. } => batch.sequences(),
+                Op::Embed { .. } | Op::AddNorm { .. } | Op::Concat { .. } | Op::Mean { .. } => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
+            },
         });
         let tasks = tasks.collect();
         let scratch = graph.nodes().iter().map(|n| match n.op {
@@ -78,7 +118,7 @@ impl Plan {
         });
         // Whole cache lines: no two threads' scratch share one.
         let scratch = scratch.max().unwrap_or(0).next_multiple_of(16);
-        Ok(Plan { places, values, scratch, tasks, cuts, threads })
+        Ok(Plan { places, quantised, steps, values, scratch, tasks, cuts, threads })
     }
 
     /// Numbers of the whole work area.
@@ -87,46 +127,108 @@ impl Plan {
     }
 }
 
-/// The multiply-adds of an operation, those that weigh.
-fn multiply_adds(graph: &Graph, node: &Node, rows: usize, batch: &Batch) -> usize {
+/// The values that int8 matrices read, without their places.
+fn readers(graph: &Graph, weights: &Packed, when: When) -> Vec<Option<Quantised>> {
+    let mut quantised = vec![None; graph.nodes().len()];
+    for node in graph.nodes() {
+        if let Some((input, reader)) = int8_input(node, weights) {
+            let at = &graph.nodes()[input];
+            let whole_rows = matches!(at.op, Op::Embed { .. } | Op::AddNorm { .. } | Op::Concat { .. } | Op::Mean { .. });
+            let at_once = when == When::AtOnce && whole_rows;
+            quantised[input].get_or_insert(Quantised { start: 0, layout: RowLayout::new(at.width), reader, at_once });
+        }
+    }
+    quantised
+}
+
+/// The value that `node` reads in its int8 form, and its matrix.
+fn int8_input(node: &Node, weights: &Packed) -> Option<(usize, WeightId)> {
     match node.op {
-        Op::Linear { input, .. } => rows.saturating_mul(node.width).saturating_mul(graph.node(input).width),
+        Op::Linear { input, weight, .. } if weights.matrix(weight).is_some_and(|m| m.int8.is_some()) => Some((input.index(), weight)),
+        _ => None,
+    }
+}
+
+fn steps(quantised: &[Option<Quantised>]) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for (i, q) in quantised.iter().enumerate() {
+        steps.push(Step::Compute(i));
+        if q.is_some_and(|q| !q.at_once) {
+            steps.push(Step::Quantise(i));
+        }
+    }
+    steps
+}
+
+/// The multiply-adds of an operation, those that weigh; four in int8 take the time of one.
+fn multiply_adds(graph: &Graph, node: &Node, weights: &Packed, rows: usize, batch: &Batch) -> usize {
+    match node.op {
+        Op::Linear { input, .. } => {
+            let all = rows.saturating_mul(node.width).saturating_mul(graph.node(input).width);
+            if int8_input(node, weights).is_some() { all / 4 } else { all }
+        }
         Op::Attention { .. } => 2 * (0..batch.sequences()).map(|s| batch.rows(s).len().pow(2)).sum::<usize>().saturating_mul(node.width),
         _ => 0,
     }
 }
 
-/// Gives each value a place that no value alive at the same time overlaps.
-fn lay_out(graph: &Graph, rows: impl Fn(&Node) -> usize) -> Result<Vec<Place>> {
+/// Numbers of the work area and the operations between which they are in use.
+#[derive(Clone, Copy)]
+struct Used {
+    start: usize,
+    size: usize,
+    last: usize,
+}
+
+/// Gives each value, and its int8 form, a place that nothing alive at the same time overlaps; also returns the numbers used.
+fn lay_out(
+    graph: &Graph,
+    quantised: &mut [Option<Quantised>],
+    weights: &Packed,
+    rows: impl Fn(&Node) -> usize,
+) -> Result<(Vec<Place>, usize)> {
     let nodes = graph.nodes();
-    let mut last_use: Vec<usize> = (0..nodes.len()).collect();
+    let (mut last_use, mut last_int8): (Vec<usize>, Vec<usize>) = ((0..nodes.len()).collect(), vec![0; nodes.len()]);
     for (i, node) in nodes.iter().enumerate() {
-        node.op.inputs().iter().for_each(|v| last_use[v.index()] = i);
+        match int8_input(node, weights) {
+            Some((input, _)) => last_int8[input] = i,
+            None => node.op.inputs().iter().for_each(|v| last_use[v.index()] = i),
+        }
     }
     if let Some(last) = last_use.last_mut() {
         *last = usize::MAX; // the result outlives the run
     }
+    let mut used: Vec<Used> = Vec::new();
     let mut places: Vec<Place> = Vec::with_capacity(nodes.len());
     for (i, node) in nodes.iter().enumerate() {
-        let stride = row_stride(node.width);
-        let Some(size) = stride.checked_mul(rows(node)).filter(|s| *s < usize::MAX / 64) else {
-            return fail(ErrorKind::OutOfMemory, "the batch is too large; use smaller batches");
+        let rows = rows(node);
+        let mut place = |stride: usize, last: usize| {
+            let Some(size) = stride.checked_mul(rows).filter(|s| *s < usize::MAX / 64) else {
+                return fail(ErrorKind::OutOfMemory, "the batch is too large; use smaller batches");
+            };
+            let start = first_gap(used.iter().filter(|u| u.last >= i).copied().collect(), size);
+            used.push(Used { start, size, last });
+            Ok(start)
         };
-        let alive: Vec<Place> = places.iter().zip(&last_use).filter(|(_, last)| **last >= i).map(|(p, _)| *p).collect();
-        places.push(Place { start: first_gap(alive, size), stride, rows: rows(node) });
+        let stride = row_stride(node.width);
+        places.push(Place { start: place(stride, last_use[i])?, stride, rows });
+        if let Some(q) = &mut quantised[i] {
+            q.start = place(q.layout.stride / 4, last_int8[i])?;
+        }
     }
-    Ok(places)
+    let values = used.iter().map(|u| u.start + u.size).max().unwrap_or(0);
+    Ok((places, values))
 }
 
 /// The lowest start at which `size` numbers meet none of the places alive.
-fn first_gap(mut alive: Vec<Place>, size: usize) -> usize {
+fn first_gap(mut alive: Vec<Used>, size: usize) -> usize {
     alive.sort_by_key(|p| p.start);
     let mut start = 0;
     for p in alive {
         if p.start >= start + size {
             break;
         }
-        start = start.max(p.start + p.stride * p.rows);
+        start = start.max(p.start + p.size);
     }
     start
 }
@@ -134,17 +236,20 @@ fn first_gap(mut alive: Vec<Place>, size: usize) -> usize {
 /// Row blocks keep the block's input in the second-level cache while panels pass by. Several threads share the rows where there
 /// are enough of them (each then reads in the next operation the rows that it wrote in this one), otherwise the panels. Each
 /// thread's share is several tasks, so that one that is held up elsewhere costs little.
-fn cut(node: &Node, rows: usize, weights: &[Packed], threads: usize) -> Cut {
+fn cut(graph: &Graph, node: &Node, rows: usize, weights: &Packed, threads: usize) -> Cut {
     const BLOCK_BYTES: usize = 512 * 1024;
     const TASKS_PER_THREAD: usize = 4;
     const ROWS_PER_THREAD: usize = 24;
-    let Op::Linear { weight, .. } = node.op else {
+    let Op::Linear { weight, input, .. } = node.op else {
         return Cut { row_blocks: 0, panel_groups: 0, panels: 0 };
     };
-    let Packed::Matrix(matrix) = &weights[weight.0] else { unreachable!("the engine checked each weight's role") };
     let panels = node.width.div_ceil(PANEL);
-    let longest_part = depth_parts(matrix.depth).map(|p| p.1).max().unwrap_or(1).max(1);
-    let block_rows = (BLOCK_BYTES / 4 / longest_part).clamp(24, 512);
+    let depth = graph.node(input).width;
+    let row_bytes = match weights.matrix(weight).and_then(|m| m.int8) {
+        Some(_) => RowLayout::new(depth).stride,
+        None => depth_parts(depth).map(|p| p.1 * 4).max().unwrap_or(4).max(4),
+    };
+    let block_rows = (BLOCK_BYTES / row_bytes).clamp(24, 512);
     let row_blocks = rows.div_ceil(block_rows).max(1);
     if threads == 1 {
         return Cut { row_blocks, panel_groups: 1, panels };
@@ -169,7 +274,9 @@ mod tests {
             x = g.mean(vec![b, x]);
         }
         g.pool(x, Reduce::Mean);
-        let places = lay_out(&g, |n| if n.rows == Rows::Tokens { 17 } else { 3 }).unwrap();
+        let weights = Packed::new(&[], crate::engine::Precision::F32).unwrap();
+        let mut none = vec![None; g.nodes().len()];
+        let (places, _) = lay_out(&g, &mut none, &weights, |n| if n.rows == Rows::Tokens { 17 } else { 3 }).unwrap();
         let nodes = g.nodes();
         let last_use =
             |i: usize| (i..nodes.len()).filter(|j| nodes[*j].op.inputs().iter().any(|v| v.index() == i)).max().unwrap_or(nodes.len());

@@ -3,11 +3,71 @@
 //! Slow and obvious. Every other table is compared with this one on odd sizes and full-range values (`tests` at the foot of
 //! this folder), and it can be chosen (`CLOZE_ISA=reference`) to check a whole model.
 
+use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{PANEL, Start, Tile};
+use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout};
 use super::kernels::{Kernels, NormRow};
 use crate::engine::graph::Activation;
 
-pub(super) const KERNELS: Kernels = Kernels { name: "reference", available: || true, tile_rows: 1, tile, activate, softmax, add_norm };
+pub(super) const KERNELS: Kernels =
+    Kernels { name: "reference", available: || true, tile_rows: 1, tile, dot_rows: 1, dot_tile, quantise_row, activate, softmax, add_norm };
+
+/// An output of an int8 product: scale * sum of blocks + low * sum of weights + bias + outliers.
+unsafe fn dot_tile(t: &DotTile) {
+    for r in 0..t.rows {
+        for j in 0..PANEL {
+            // SAFETY: the caller's contract is `DotTile`'s.
+            unsafe {
+                let row = t.a.add(r * t.layout.stride);
+                let number = |at: usize| f64::from(*row.add(at).cast::<f32>());
+                let head = |i: usize| f64::from(*t.panel.cast::<f32>().add(i * PANEL + j));
+                let mut sum = 0.0;
+                for block in 0..t.layout.blocks {
+                    let part = t.panel.add(PANEL_HEAD + block * PANEL_BLOCK);
+                    let mut whole = 0i64;
+                    for k in 0..BLOCK {
+                        let w = *part.add(PANEL * 2 + (k / 4 * PANEL + j) * 4 + k % 4) as i8;
+                        whole += i64::from(w) * i64::from(*row.add(RowLayout::DATA + block * BLOCK + k));
+                    }
+                    sum += whole as f64 * f64::from(half::f16::from_bits(*part.cast::<u16>().add(j)).to_f32());
+                }
+                let mut value = sum * number(0) + number(4) * head(0);
+                if !t.bias.is_null() {
+                    value += f64::from(*t.bias.add(j));
+                }
+                for o in 0..t.outliers {
+                    value += number(RowLayout::OUTLIERS_AT + o * 4) * head(1 + o);
+                }
+                *t.c.add(r * t.c_stride + j) = value as f32;
+            }
+        }
+    }
+}
+
+/// Quantises a row over its smallest and largest value, outliers aside.
+unsafe fn quantise_row(row: &QuantiseRow<'_>) {
+    // SAFETY: the caller gives `width` numbers and `stride` bytes.
+    unsafe {
+        let x = std::slice::from_raw_parts(row.x, row.width);
+        let usual = |c: usize| !row.outliers.contains(&(c as u32));
+        let low = (0..row.width).filter(|c| usual(*c)).map(|c| x[c]).fold(f32::INFINITY, f32::min);
+        let high = (0..row.width).filter(|c| usual(*c)).map(|c| x[c]).fold(f32::NEG_INFINITY, f32::max);
+        let scale = ((f64::from(high) - f64::from(low)) / 255.0) as f32;
+        let damaged = x.iter().any(|v| !v.is_finite());
+        let head = row.out.cast::<f32>();
+        *head = scale;
+        *head.add(1) = if damaged { f32::NAN } else { low };
+        for o in 0..OUTLIERS {
+            *head.add(RowLayout::OUTLIERS_AT / 4 + o) = row.outliers.get(o).map_or(0.0, |c| x[*c as usize]);
+        }
+        let neutral = (0..row.width).find(|c| usual(*c)).map_or(0.0, |c| x[c]);
+        for c in 0..row.layout.blocks * BLOCK {
+            let v = x.get(c).filter(|_| usual(c)).unwrap_or(&neutral);
+            let q = if scale > 0.0 { ((v - low) / scale).round_ties_even() } else { 0.0 };
+            *row.out.add(RowLayout::DATA + c) = q as u8;
+        }
+    }
+}
 
 unsafe fn tile(t: &Tile) {
     for r in 0..t.rows {

@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::buffer::Buffer;
+use super::calibrate::{Calibration, calibrate};
 use super::check::check;
 use super::kernels::{self, Kernels};
 use super::ops::Work;
 use super::pack::Packed;
-use super::plan::Plan;
+use super::plan::{Plan, When};
 use crate::engine::batch::Batch;
 use crate::engine::control::Control;
 use crate::engine::graph::Graph;
 use crate::engine::threads::{Job, Pool, Steps};
-use crate::engine::weights::Weight;
+use crate::engine::weights::{Precision, Weight};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Memory of an engine, in bytes.
@@ -40,32 +41,44 @@ pub struct Engine {
     kept: Mutex<Vec<Buffer>>,
     area_bytes: AtomicUsize,
     runs: AtomicUsize,
+    precision: Precision,
 }
 
 /// What helpers may still hold for a moment after a run has returned.
 pub(super) struct Shared {
     pub kernels: &'static Kernels,
-    pub weights: Vec<Packed>,
+    pub weights: Packed,
 }
 
 /// Work areas kept at most; more are freed when their run ends.
 const KEPT_AREAS: usize = 16;
 
 impl Engine {
-    /// Packs `weights` for the instruction set called `isa` (see [`kernels::choose`]).
+    /// Packs `weights` for the instruction set called `isa` (see [`kernels::choose`]): as f32, or as int8 after a run of
+    /// `int8` (see [`super::calibrate`]).
     ///
     /// # Errors
     /// `NonFinite` naming a damaged tensor, `OutOfMemory`, `InvalidArgument` for an instruction set that is not here.
-    pub fn new(weights: &[Weight], isa: Option<&str>) -> Result<Engine> {
+    pub fn new(weights: &[Weight], isa: Option<&str>, int8: Option<&Calibration>) -> Result<Engine> {
         let kernels = kernels::choose(isa)?;
-        let weights = Packed::all(weights)?;
+        let precision = if int8.is_some() { Precision::Int8 } else { Precision::F32 };
+        let mut shared = Arc::new(Shared { kernels, weights: Packed::new(weights, precision)? });
+        if let Some(calibration) = int8 {
+            calibrate(&mut shared, weights, calibration)?;
+        }
         Ok(Engine {
-            shared: Arc::new(Shared { kernels, weights }),
+            shared,
             pool: Pool::new(),
             kept: Mutex::new(Vec::new()),
             area_bytes: AtomicUsize::new(0),
             runs: AtomicUsize::new(0),
+            precision,
         })
+    }
+
+    /// Arithmetic of the matrices.
+    pub fn precision(&self) -> Precision {
+        self.precision
     }
 
     /// The instruction set in use.
@@ -83,7 +96,7 @@ impl Engine {
             return Ok(Some(Vec::new()));
         }
         check(graph, batch, &self.shared.weights)?;
-        let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1))?;
+        let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1), When::AtOnce)?;
         let threads = plan.threads;
         let _counted = Counted::new(&self.runs);
         let mut area = self.area(plan.len())?;
@@ -115,14 +128,14 @@ impl Engine {
     /// # Errors
     /// `OutOfMemory` when the number is beyond what can be counted.
     pub fn run_bytes(&self, graph: &Graph, batch: &Batch, threads: usize) -> Result<usize> {
-        let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1))?;
+        let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1), When::AtOnce)?;
         let result = plan.places.last().map_or(0, |p| p.rows * p.stride);
         Ok((plan.len() + result) * 4)
     }
 
     /// Memory held now.
     pub fn usage(&self) -> Usage {
-        let (owned, mapped) = self.shared.weights.iter().map(Packed::bytes).fold((0, 0), |(a, b), (x, y)| (a + x, b + y));
+        let (owned, mapped) = self.shared.weights.bytes();
         let (areas, runs) = (self.area_bytes.load(Ordering::Relaxed), self.runs.load(Ordering::Relaxed));
         Usage { weights_owned: owned, weights_mapped: mapped, areas, runs }
     }

@@ -4,12 +4,17 @@
 use std::sync::Arc;
 
 use super::buffer::Buffer;
+use super::calibrate::Calibration;
+use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile};
+use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, panel_bytes};
 use super::kernels::{self, Kernels, NormRow};
+use super::pack::Packed;
+use super::plan::{Plan, When};
 use super::reference;
 use super::run::Engine;
 use crate::engine::graph::{Activation, Index, Lookup, Norm, Reduce, WeightId};
-use crate::engine::{Batch, Control, Graph, Role, Weight};
+use crate::engine::{Batch, Control, Graph, Precision, Role, Weight};
 use crate::error::ErrorKind;
 use crate::quant::{Bytes, Dtype, Tensor};
 
@@ -76,6 +81,142 @@ fn every_tile_agrees_with_the_reference() {
                     assert!(fast.chunks(PANEL + 3).all(|row| row[PANEL..] == [7.0; 3]), "{}: wrote beside the tile", table.name);
                 }
             }
+        }
+    }
+}
+
+/// Bytes of full-range weights and activations: all extremes, or mixed.
+fn extreme(kind: usize, i: usize) -> (i8, u8) {
+    match kind {
+        0 => (127, 255),
+        1 => (-127, 255),
+        2 => (-127, 0),
+        3 => (if i.is_multiple_of(2) { 127 } else { -127 }, if i.is_multiple_of(3) { 255 } else { 0 }),
+        _ => ((i * 7919 % 255) as i8, (i * 104_729 % 256) as u8),
+    }
+}
+
+/// A panel and a row for each of `rows`, of these kinds.
+fn int8_operands(kind: usize, depth: usize, rows: usize, numbers: &mut Numbers) -> (Vec<u8>, Vec<u8>) {
+    let layout = RowLayout::new(depth);
+    let mut panel = vec![0u8; panel_bytes(depth)];
+    let head: Vec<u8> = numbers.take(PANEL_HEAD / 4).iter().flat_map(|x| x.to_ne_bytes()).collect();
+    panel[..PANEL_HEAD].copy_from_slice(&head);
+    for (b, block) in panel[PANEL_HEAD..].chunks_mut(PANEL_BLOCK).enumerate() {
+        for j in 0..PANEL {
+            block[j * 2..j * 2 + 2].copy_from_slice(&half::f16::from_f32(0.01 + numbers.next().abs()).to_ne_bytes());
+        }
+        for (i, w) in block[PANEL * 2..].iter_mut().enumerate() {
+            // -128 is no weight.
+            *w = extreme(kind, b + i).0.max(-127) as u8;
+        }
+    }
+    // The head's first numbers are the sums of the weights: where a kernel takes something from activations, they bring it back.
+    for j in 0..PANEL {
+        let sum = |block: &[u8]| {
+            let scale = half::f16::from_ne_bytes([block[j * 2], block[j * 2 + 1]]).to_f32();
+            (0..BLOCK).map(|k| f32::from(block[PANEL * 2 + (k / 4 * PANEL + j) * 4 + k % 4] as i8)).sum::<f32>() * scale
+        };
+        let total: f32 = panel[PANEL_HEAD..].chunks(PANEL_BLOCK).map(sum).sum();
+        panel[j * 4..j * 4 + 4].copy_from_slice(&total.to_ne_bytes());
+    }
+    let mut a = vec![0u8; layout.stride * rows];
+    for (r, row) in a.chunks_mut(layout.stride).enumerate() {
+        let head: Vec<u8> = numbers.take(2 + OUTLIERS).iter().flat_map(|x| x.to_ne_bytes()).collect();
+        row[..head.len()].copy_from_slice(&head);
+        row[RowLayout::DATA..].iter_mut().enumerate().for_each(|(i, x)| *x = extreme(kind, r + i).1);
+    }
+    (panel, a)
+}
+
+#[test]
+fn every_int8_tile_agrees_with_the_reference_at_the_extremes() {
+    let mut numbers = Numbers(5);
+    for table in fast_tables() {
+        for (rows, depth) in (1..=table.dot_rows).flat_map(|r| [1, BLOCK, BLOCK + 1, 3 * BLOCK].map(|d| (r, d))) {
+            for (kind, outliers) in (0..5).flat_map(|k| [0, 1, OUTLIERS].map(|o| (k, o))) {
+                let (panel, a) = int8_operands(kind, depth, rows, &mut numbers);
+                let bias = numbers.take(PANEL);
+                let layout = RowLayout::new(depth);
+                let run = |k: &Kernels| {
+                    let mut c = vec![7.0; rows * (PANEL + 3)];
+                    for first in (0..rows).step_by(k.dot_rows) {
+                        let tile = DotTile {
+                            a: a[first * layout.stride..].as_ptr(),
+                            layout,
+                            panel: panel.as_ptr(),
+                            outliers,
+                            bias: if kind == 0 { std::ptr::null() } else { bias.as_ptr() },
+                            c: c[first * (PANEL + 3)..].as_mut_ptr(),
+                            c_stride: PANEL + 3,
+                            rows: k.dot_rows.min(rows - first),
+                            ahead: Ahead::none(bias.as_ptr()),
+                        };
+                        // SAFETY: the buffers have these sizes; `all` yields tables that run here.
+                        unsafe { (k.dot_tile)(&tile) }
+                    }
+                    c
+                };
+                let (fast, slow) = (run(table), run(&reference::KERNELS));
+                // The largest sum that a chain of this depth can meet; with AVX2, 128 of each activation comes back at the end.
+                let size = depth.next_multiple_of(BLOCK) as f32 * 127.0 * 255.0;
+                for (i, (x, y)) in fast.iter().zip(&slow).enumerate() {
+                    let told = format!("{} rows {rows} depth {depth} kind {kind} at {i}: {x} and {y}", table.name);
+                    assert!((x - y).abs() <= size * 1e-6 + 1e-5, "{told}");
+                }
+                assert!(fast.chunks(PANEL + 3).all(|row| row[PANEL..] == [7.0; 3]), "{}: wrote beside the tile", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_quantiser_agrees_with_the_reference_and_leaves_the_row_as_it_was() {
+    let mut numbers = Numbers(6);
+    for table in fast_tables() {
+        for width in [1, 5, 16, 31, 64, 65, 384, 1000] {
+            for (kind, outliers) in (0..4).flat_map(|k| [vec![], vec![0], vec![2, 3, 4]].map(|o| (k, o))) {
+                if outliers.len() >= width {
+                    continue;
+                }
+                let size = [1.0, 1e-20, 1e30, 0.0][kind];
+                let mut x: Vec<f32> = numbers.take(width).iter().map(|v| v * size + size * 0.3).collect();
+                outliers.iter().for_each(|o| x[*o as usize] = 40.0);
+                let layout = RowLayout::new(width);
+                let run = |k: &Kernels| {
+                    let (mut row, mut out) = (x.clone(), vec![0u8; layout.stride]);
+                    // SAFETY: these sizes; `all` yields tables that run here.
+                    unsafe {
+                        (k.quantise_row)(&QuantiseRow { x: row.as_mut_ptr(), width, outliers: &outliers, out: out.as_mut_ptr(), layout });
+                    }
+                    assert_eq!(row, x);
+                    out
+                };
+                let (fast, slow) = (run(table), run(&reference::KERNELS));
+                let number = |row: &[u8], i: usize| f32::from_ne_bytes(row[i * 4..i * 4 + 4].try_into().unwrap());
+                let (scale, low) = (number(&fast, 0), number(&fast, 1));
+                assert!((scale - number(&slow, 0)).abs() <= scale * 1e-6 && low == number(&slow, 1), "{} width {width}", table.name);
+                assert_eq!(fast[8..8 + OUTLIERS * 4], slow[8..8 + OUTLIERS * 4]);
+                for (c, value) in x.iter().enumerate().filter(|(c, _)| !outliers.contains(&(*c as u32))) {
+                    let (q, truth) = (fast[RowLayout::DATA + c], slow[RowLayout::DATA + c]);
+                    assert!(q.abs_diff(truth) <= 1, "{} width {width} column {c}: {q} and {truth}", table.name);
+                    assert!((scale * f32::from(q) + low - value).abs() <= scale * 0.501 + value.abs() * 1e-6, "{} column {c}", table.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_that_is_not_finite_shows_in_every_output() {
+    for table in kernels::all() {
+        for (bad, width) in [(f32::NAN, 40), (f32::INFINITY, 64), (f32::NEG_INFINITY, 7)] {
+            let layout = RowLayout::new(width);
+            let (mut x, mut out) = (vec![0.5; width], vec![0u8; layout.stride]);
+            x[width / 2] = bad;
+            // SAFETY: these sizes; `all` yields tables that run here.
+            unsafe { (table.quantise_row)(&QuantiseRow { x: x.as_mut_ptr(), width, outliers: &[], out: out.as_mut_ptr(), layout }) }
+            assert!(f32::from_ne_bytes(out[4..8].try_into().unwrap()).is_nan(), "{} {bad}", table.name);
         }
     }
 }
@@ -245,39 +386,73 @@ fn batch(lengths: &[usize]) -> Arc<Batch> {
 
 const LENGTHS: &[usize] = &[1, 2, 5, 17, 31, 32, 33, 64, 100, 250];
 
+fn calibration(graph: &Arc<Graph>) -> Calibration {
+    Calibration { graph: Arc::clone(graph), batch: batch(&[40, 7]) }
+}
+
+fn engine(weights: &[Weight], graph: &Arc<Graph>, isa: &str, precision: Precision) -> Engine {
+    let calibration = (precision == Precision::Int8).then(|| calibration(graph));
+    Engine::new(weights, Some(isa), calibration.as_ref()).unwrap()
+}
+
 #[test]
 fn whole_runs_agree_with_the_reference() {
     let (weights, graph) = everything();
-    let run = |isa: &str| {
-        let engine = Engine::new(&weights, Some(isa)).unwrap();
-        engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
-    };
-    let slow = run("reference");
-    assert!(slow.iter().any(|x| x.abs() > 0.1) && slow.iter().all(|x| x.is_finite()));
-    for table in fast_tables() {
-        let worst = run(table.name).iter().zip(&slow).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
-        assert!(worst < 2e-5, "{}: {worst}", table.name);
+    // At int8 a number halfway between two steps may fall to either side: a step is 1/255 of a row's range.
+    for (precision, allowed) in [(Precision::F32, 2e-5), (Precision::Int8, 1e-2)] {
+        let run = |isa: &str| {
+            let engine = engine(&weights, &graph, isa, precision);
+            engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
+        };
+        let slow = run("reference");
+        assert!(slow.iter().any(|x| x.abs() > 0.1) && slow.iter().all(|x| x.is_finite()));
+        for table in fast_tables() {
+            let worst = run(table.name).iter().zip(&slow).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+            println!("{:10} {precision:?}: {worst:.1e}", table.name);
+            assert!(worst < allowed, "{} {precision:?}: {worst}", table.name);
+        }
+    }
+}
+
+#[test]
+fn int8_is_close_to_f32() {
+    let (weights, graph) = everything();
+    for table in kernels::all() {
+        let run = |precision| {
+            engine(&weights, &graph, table.name, precision).run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
+        };
+        let (exact, int8) = (run(Precision::F32), run(Precision::Int8));
+        assert_ne!(exact, int8, "{}: int8 was not used", table.name);
+        for (x, y) in exact.chunks(33).zip(int8.chunks(33)) {
+            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+            let cosine = dot(x, y) / (dot(x, x) * dot(y, y)).sqrt();
+            assert!(cosine > 0.999, "{}: {cosine}", table.name);
+        }
     }
 }
 
 #[test]
 fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
     let (weights, graph) = everything();
-    for table in kernels::all() {
-        let engine = Engine::new(&weights, Some(table.name)).unwrap();
-        let run = |lengths: &[usize], threads| engine.run(&graph, &batch(lengths), threads, &Control::default()).unwrap().unwrap();
-        let alone: Vec<Vec<f32>> = LENGTHS.iter().map(|l| run(&[*l], 1)).collect();
-        let mut reversed = LENGTHS.to_vec();
-        reversed.reverse();
-        // Long enough to be worth helpers.
-        let repeated: Vec<usize> = LENGTHS.iter().chain(LENGTHS).copied().collect();
-        assert!(super::plan::Plan::new(&graph, &batch(&repeated), &super::pack::Packed::all(&weights).unwrap(), 2).unwrap().threads == 2);
-        for threads in [1, 2, 3, 5] {
-            for lengths in [LENGTHS, &reversed, &repeated, &[250, 1], &[1, 1, 1, 33]] {
-                let rows = run(lengths, threads);
-                for (length, row) in lengths.iter().zip(rows.chunks(33)) {
-                    let i = LENGTHS.iter().position(|l| l == length).unwrap();
-                    assert!(row == alone[i], "{} length {length} among {lengths:?} on {threads} threads", table.name);
+    let mut reversed = LENGTHS.to_vec();
+    reversed.reverse();
+    // Long enough to be worth helpers.
+    let repeated: Vec<usize> = LENGTHS.iter().cycle().take(LENGTHS.len() * 3).copied().collect();
+    for precision in [Precision::F32, Precision::Int8] {
+        let packed = Packed::new(&weights, precision).unwrap();
+        assert!(Plan::new(&graph, &batch(&repeated), &packed, 2, When::AtOnce).unwrap().threads == 2);
+        for table in kernels::all() {
+            let engine = engine(&weights, &graph, table.name, precision);
+            let run = |lengths: &[usize], threads| engine.run(&graph, &batch(lengths), threads, &Control::default()).unwrap().unwrap();
+            let alone: Vec<Vec<f32>> = LENGTHS.iter().map(|l| run(&[*l], 1)).collect();
+            for threads in [1, 2, 3, 5] {
+                for lengths in [LENGTHS, &reversed, &repeated, &[250, 1], &[1, 1, 1, 33]] {
+                    let rows = run(lengths, threads);
+                    for (length, row) in lengths.iter().zip(rows.chunks(33)) {
+                        let i = LENGTHS.iter().position(|l| l == length).unwrap();
+                        let told = format!("{} {precision:?} length {length} among {lengths:?} on {threads} threads", table.name);
+                        assert!(row == alone[i], "{told}");
+                    }
                 }
             }
         }
@@ -287,7 +462,7 @@ fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
 #[test]
 fn runs_refuse_what_the_tables_lack_and_stop_when_told() {
     let (weights, graph) = everything();
-    let engine = Engine::new(&weights, None).unwrap();
+    let engine = Engine::new(&weights, None, None).unwrap();
     let refused = |ids: &[u32], segments: &[u32]| {
         let mut b = Batch::default();
         b.push(ids, segments, 0);
@@ -304,7 +479,7 @@ fn runs_refuse_what_the_tables_lack_and_stop_when_told() {
 #[test]
 fn work_areas_are_counted_kept_and_trimmed() {
     let (weights, graph) = everything();
-    let engine = Engine::new(&weights, None).unwrap();
+    let engine = Engine::new(&weights, None, None).unwrap();
     assert_eq!(engine.usage().areas, 0);
     for _ in 0..3 {
         engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap();

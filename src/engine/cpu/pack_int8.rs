@@ -1,0 +1,108 @@
+//! A matrix -> int8 panels, as [`super::int8`] lays them out.
+
+use half::f16;
+
+use super::gemm::PANEL;
+use super::int8::{BLOCK, PANEL_BLOCK, PANEL_HEAD, panel_bytes};
+use super::pack::check_finite;
+use crate::engine::weights::Weight;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Packs `weight` (outputs, `depth`) into `panels`, zeros at first, a multiple of a panel's numbers; the inputs `outliers` go to the f32 rows.
+pub(super) fn pack(weight: &Weight, depth: usize, outliers: &[u32], panels: &mut [f32]) -> Result<()> {
+    // A whole number of blocks; what lies beyond the depth stays zero.
+    let mut row = vec![0f32; depth.next_multiple_of(BLOCK)];
+    let size = panel_bytes(depth) / 4;
+    let mut output = 0;
+    for tensor in &weight.tensors {
+        for i in 0..tensor.rows() {
+            tensor.row(i, &mut row[..depth]);
+            check_finite(&row, weight)?;
+            let panel = &mut panels[output / PANEL * size..][..size];
+            pack_output(&mut row, outliers, panel, output % PANEL).map_err(|largest| too_large(weight, largest))?;
+            output += 1;
+        }
+    }
+    Ok(())
+}
+
+/// The panel as the bytes that it is read as.
+fn bytes_of(panel: &mut [f32]) -> &mut [u8] {
+    // SAFETY: any f32 is four bytes, of alignment 1, and any four bytes are an f32.
+    unsafe { std::slice::from_raw_parts_mut(panel.as_mut_ptr().cast(), panel.len() * 4) }
+}
+
+fn too_large(weight: &Weight, largest: f32) -> Error {
+    let told = format!("tensor {:?} holds {largest:e}, too large for int8; open the model with precision f32", weight.name);
+    Error::new(ErrorKind::Unsupported, told)
+}
+
+/// Writes one output's weights into column `column` of its panel, or returns a weight whose scale f16 cannot hold.
+fn pack_output(row: &mut [f32], outliers: &[u32], panel: &mut [f32], column: usize) -> std::result::Result<(), f32> {
+    for (o, input) in outliers.iter().enumerate() {
+        panel[(1 + o) * PANEL + column] = std::mem::take(&mut row[*input as usize]);
+    }
+    let mut total = 0f64;
+    let bytes = bytes_of(panel);
+    for (block, part) in row.chunks_exact(BLOCK).zip(bytes[PANEL_HEAD..].chunks_exact_mut(PANEL_BLOCK)) {
+        let (scale, inverse) = scale(block)?;
+        part[column * 2..column * 2 + 2].copy_from_slice(&scale.to_ne_bytes());
+        let mut sum = 0;
+        for (k, x) in block.iter().enumerate() {
+            let q = (x * inverse).round().clamp(-127.0, 127.0) as i32;
+            part[PANEL * 2 + (k / 4 * PANEL + column) * 4 + k % 4] = q as i8 as u8;
+            sum += q;
+        }
+        total += f64::from(sum) * f64::from(scale.to_f32());
+    }
+    panel[column] = total as f32;
+    Ok(())
+}
+
+/// A block's scale as Q8_0 defines it, and the factor that quantises: that of the rounded scale, which brings a block that was
+/// Q8_0 in the file back to the very numbers it had.
+fn scale(block: &[f32]) -> std::result::Result<(f16, f32), f32> {
+    let largest = block.iter().fold(0f32, |m, x| m.max(x.abs()));
+    let scale = f16::from_f32(largest / 127.0);
+    match scale.to_f32() {
+        s if s.is_infinite() => Err(largest),
+        s => Ok((scale, if s > 0.0 { 1.0 / s } else { 0.0 })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::Role;
+    use crate::quant::{Bytes, Dtype, Tensor};
+
+    #[test]
+    fn every_weight_is_within_half_a_step_and_outliers_are_exact() {
+        let (outputs, depth) = (40, 70);
+        let value = |o: usize, k: usize| ((o * 31 + k * 17) % 101) as f32 / 50.0 - 1.0;
+        let bytes: Vec<u8> = (0..outputs * depth).flat_map(|i| value(i / depth, i % depth).to_le_bytes()).collect();
+        let tensor = Tensor::new(Dtype::F32, vec![outputs, depth], Bytes::owned(bytes)).unwrap();
+        let weight = Weight { name: "w".into(), role: Role::Matrix, tensors: vec![tensor] };
+        let mut panels = vec![0f32; panel_bytes(depth) / 4 * 2];
+        pack(&weight, depth, &[5, 64], &mut panels).unwrap();
+        for o in 0..64 {
+            let panel = &mut panels[o / PANEL * panel_bytes(depth) / 4..][..panel_bytes(depth) / 4];
+            let (column, mut sum) = (o % PANEL, 0.0);
+            let head = [panel[column], panel[PANEL + column], panel[2 * PANEL + column]];
+            let bytes = bytes_of(panel);
+            for k in 0..depth.next_multiple_of(BLOCK) {
+                let block = &bytes[PANEL_HEAD + k / BLOCK * PANEL_BLOCK..][..PANEL_BLOCK];
+                let scale = f16::from_ne_bytes([block[column * 2], block[column * 2 + 1]]).to_f32();
+                let q = i32::from(block[PANEL * 2 + (k % BLOCK / 4 * PANEL + column) * 4 + k % 4] as i8);
+                let outlier = [5, 64].iter().position(|x| *x == k);
+                let truth = if o < outputs && k < depth { value(o, k) } else { 0.0 };
+                match outlier {
+                    Some(i) => assert!(q == 0 && head[1 + i] == truth, "output {o}, input {k}"),
+                    None => assert!((q as f32 * scale - truth).abs() <= scale * 0.57, "output {o}, input {k}: {q} * {scale}, {truth}"),
+                }
+                sum += q as f32 * scale;
+            }
+            assert!((head[0] - sum).abs() < 1e-4);
+        }
+    }
+}
