@@ -76,6 +76,23 @@ fn a_file_of_llama_cpps_converter_opens_and_gives_the_reference_answers() {
     }
 }
 
+/// llama.cpp turns RoBERTa and XLM-RoBERTa into its architecture bert.
+#[test]
+fn an_xlm_roberta_of_llama_cpps_converter_gives_the_reference_vectors() {
+    let model = Model::load(golden("gguf/xlm-roberta.gguf"), &Options::default()).unwrap();
+    assert_eq!(model.describe().pooling, ["cls"]);
+    let expected = json("gguf/xlm-roberta.json");
+    let chosen = expected["chosen"].as_array().unwrap().iter().map(|i| &expected["texts"][i.as_u64().unwrap() as usize]);
+    let texts: Vec<&str> = chosen.map(|t| t.as_str().unwrap()).collect();
+    let wanted: Vec<Vec<f32>> = serde_json::from_value(expected["vectors"].clone()).unwrap();
+    let got = encode(&model, &texts, &[]);
+    assert!(texts.len() > 8 && got.len() == wanted.len() * wanted[0].len());
+    for ((text, got), want) in texts.iter().zip(got.chunks(wanted[0].len())).zip(&wanted) {
+        let worst = got.iter().zip(want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(worst < 2e-5, "{text:?}: {worst}");
+    }
+}
+
 /// The token ids of texts, by the tokenizer that a GGUF file amounts to.
 fn ids(file: &str, texts: &[&str]) -> Vec<Vec<u32>> {
     let source = Source::memory(vec![("model.gguf".to_owned(), read(&format!("gguf/{file}.gguf")))]).unwrap();
@@ -87,7 +104,9 @@ fn ids(file: &str, texts: &[&str]) -> Vec<Vec<u32>> {
 
 #[test]
 fn vocabularies_of_every_kind_give_the_ids_of_the_tokenizer_they_came_from() {
-    for (file, expected) in [("tiny-gelu", "models/tiny-gelu/expected.json"), ("unigram", "gguf/unigram.json"), ("bpe", "gguf/bpe.json")] {
+    for (file, expected) in
+        [("tiny-gelu", "models/tiny-gelu/expected.json"), ("xlm-roberta", "gguf/xlm-roberta.json"), ("bpe", "gguf/bpe.json")]
+    {
         let expected = json(expected);
         let texts: Vec<&str> = expected["texts"].as_array().unwrap().iter().map(|t| t.as_str().unwrap()).collect();
         let wanted: Vec<Vec<u32>> = serde_json::from_value(expected["ids"].clone()).unwrap();

@@ -58,7 +58,7 @@ pub struct Contents {
     trunk: String,
 }
 
-/// Chooses [`stored_type`] for a file whose linear layers have type `asked`: small and delicate tensors get a better one. Whole
+/// Chooses [`stored_type()`] for a file whose linear layers have type `asked`: small and delicate tensors get a better one. Whole
 /// numbers stay.
 pub fn quantised(asked: Dtype) -> impl Fn(&Item) -> Option<Dtype> {
     move |item| {

@@ -21,6 +21,8 @@ pub(super) const TRUNK: &str = "cloze.trunk";
 pub(super) const PREFIX: &str = "cloze.prefix";
 /// llama.cpp's key of tokenizer.json.
 pub(super) const TOKENIZER: &str = "tokenizer.huggingface.json";
+/// llama.cpp's key of the number of files that a model is spread over.
+const SPLIT: &str = "split.count";
 pub(super) const ARCHITECTURE: &str = "general.architecture";
 
 /// A GGUF file as a folder.
@@ -35,6 +37,10 @@ impl Package {
     pub(super) fn open(bytes: &Bytes) -> Result<Package> {
         let reader = Reader::open(bytes)?;
         let metadata = reader.metadata();
+        if metadata.count(SPLIT)?.is_some_and(|files| files > 1) {
+            let told = "this is one of several files of a model; join them with llama.cpp's gguf-split --merge";
+            return fail(ErrorKind::Unsupported, told);
+        }
         let Some(architecture) = metadata.text(ARCHITECTURE)? else {
             return fail(ErrorKind::InvalidFile, format!("setting {ARCHITECTURE:?} is missing; the file holds no model"));
         };

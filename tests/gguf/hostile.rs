@@ -195,6 +195,7 @@ fn files_that_hold_no_model_of_ours_say_so() {
         ("no architecture", Raw::new().file(0), "general.architecture"),
         ("llama", Raw::new().setting(b"general.architecture", 8, &text("llama")).file(0), "\"llama\""),
         ("number", Raw::new().setting(b"general.architecture", 4, &tower).file(0), "expected a string"),
+        ("one of several", bert().setting(b"split.count", 2, &2u16.to_le_bytes()).file(0), "one of several files"),
         ("no sizes", bert().file(0), "bert.context_length"),
         ("unknown tensor", bert().tensor(b"blk.0.attn_x.weight", &[8], F32, 0).file(32), "blk.0.attn_x.weight"),
         ("folder", bert().tensor(b"cloze.../x/w", &[8], F32, 0).file(32), "leaves"),

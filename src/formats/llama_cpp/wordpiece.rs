@@ -94,10 +94,9 @@ pub(super) fn describe(files: &TokenizerFiles, lower_case: bool, rows: usize, in
     };
     let special: Vec<(&str, String)> = NAMED.iter().map(|(key, field, usual, _)| (*key, named(field, usual))).collect();
     let is_special = |piece: &str| read.special.iter().any(|s| s == piece) || special.iter().any(|(_, s)| s == piece);
-    // llama.cpp has as many tokens as the embedding has rows; ids beyond the embedding are an error elsewhere.
-    let len = rows.max(read.by_id.keys().next_back().map_or(0, |id| *id as usize + 1));
-    let (mut tokens, mut types) = (Vec::with_capacity(len), Vec::with_capacity(len));
-    for id in 0..len as u32 {
+    // llama.cpp has as many tokens as the embedding has rows; ids beyond the embedding are an error when the model is opened.
+    let (mut tokens, mut types) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+    for id in 0..rows as u32 {
         let (text, kind) = match read.by_id.get(&id) {
             Some(piece) if is_special(piece) => (token(piece, true), CONTROL),
             Some(piece) => (token(piece, false), NORMAL),
@@ -110,7 +109,7 @@ pub(super) fn describe(files: &TokenizerFiles, lower_case: bool, rows: usize, in
     into.set("tokenizer.ggml.tokens", Value::Array(Array::String(tokens)));
     into.set("tokenizer.ggml.token_type", Value::Array(Array::I32(types)));
     for (key, text) in special {
-        if let Some((id, _)) = read.by_id.iter().find(|(_, piece)| **piece == text) {
+        if let Some((id, _)) = read.by_id.iter().find(|(id, piece)| **piece == text && (**id as usize) < rows) {
             into.set(format!("tokenizer.ggml.{key}_token_id"), Value::U32(*id));
         }
     }

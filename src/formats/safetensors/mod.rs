@@ -1,6 +1,6 @@
 //! Safetensors: tensors of a Hugging Face folder.
 //!
-//! [`read`] checks a file and shares its bytes; [`write`] writes one, tensor by tensor.
+//! [`read()`] checks a file and shares its bytes; [`write()`] writes one, tensor by tensor.
 
 mod read;
 mod write;

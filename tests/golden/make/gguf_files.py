@@ -159,6 +159,47 @@ def unigram(writer):
     return [[0, *model.encode(text), 2] for text in PLAIN]
 
 
+def xlm_roberta():
+    """A tiny XLM-RoBERTa as llama.cpp's converter writes it: architecture bert, the first rows of the position embedding gone."""
+    import torch
+    import transformers
+    from transformers import XLMRobertaConfig, XLMRobertaModel
+    writer = gguf.GGUFWriter(OUT / "xlm-roberta.gguf", "bert")
+    transformers.logging.set_verbosity_error()
+    config = XLMRobertaConfig(vocab_size=0, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=66, type_vocab_size=1,
+                              layer_norm_eps=1e-5, pad_token_id=1, attn_implementation="eager")
+    skipped = config.pad_token_id + 1
+    writer.add_context_length(config.max_position_embeddings - skipped)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_layer_norm_eps(config.layer_norm_eps)
+    writer.add_causal_attention(False)
+    writer.add_pooling_type(gguf.PoolingType.CLS)
+    writer.add_token_type_count(1)
+    ids = unigram(writer)
+    config.vocab_size = len(writer.kv_data[0]["tokenizer.ggml.tokens"].value)
+    torch.manual_seed(5)
+    model = XLMRobertaModel(config, add_pooling_layer=False).eval()
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            p.copy_(torch.rand(p.shape) + 0.5 if "LayerNorm.weight" in name else torch.randn(p.shape) * (0.3 if p.ndim == 1 else 1.5 / p.shape[1] ** 0.5))
+    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config.num_hidden_layers)
+    for key, tensor in sorted(model.state_dict().items()):
+        if "position_ids" in key or "token_type_ids" in key:
+            continue
+        tensor = tensor[skipped:] if "position_embeddings" in key else tensor
+        writer.add_tensor(names.get_name(key, try_suffixes=(".weight", ".bias")), tensor.numpy().copy())
+    finish(writer)
+    chosen = [i for i, x in enumerate(ids) if len(x) <= config.max_position_embeddings - skipped]
+    with torch.inference_mode():
+        vectors = [model(torch.tensor([ids[i]])).last_hidden_state[0, 0].tolist() for i in chosen]
+    answers = {"made_by": "tests/golden/make/gguf_files.py", "texts": PLAIN, "ids": ids, "chosen": chosen, "vectors": [[round(x, 7) for x in v] for v in vectors]}
+    (OUT / "xlm-roberta.json").write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
+    print("xlm-roberta", len(chosen), "texts")
+
+
 def bpe(writer):
     import tokenizers
     tokenizer = tokenizers.ByteLevelBPETokenizer()
@@ -239,6 +280,6 @@ if __name__ == "__main__":
         model("tiny-gelu", fused=False)
         model("tiny-no-pooler", fused=True)
         settings()
-        vocabulary_file("unigram", unigram)
+        xlm_roberta()
         vocabulary_file("bpe", bpe)
         seeds()
