@@ -56,14 +56,6 @@ impl Source {
         }
     }
 
-    /// As [`Source::open`], by the name that it had when it opened folders only.
-    ///
-    /// # Errors
-    /// As [`Source::open`].
-    pub fn folder(path: &Path) -> Result<Source> {
-        Self::open(path)
-    }
-
     fn package(path: &Path) -> Result<Source> {
         let within = |e: Error| e.within(path.display());
         let bytes = mapping::map_file(path).map_err(|e| within(Error::new(ErrorKind::Io, e.to_string())))?;

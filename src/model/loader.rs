@@ -78,7 +78,7 @@ impl Loader {
             return fail(ErrorKind::InvalidTensor, told);
         }
         if !tensor.dtype().is_float() {
-            let told = format!("tensor {full:?} has type {}; expected F32, F16 or BF16", tensor.dtype().name());
+            let told = format!("tensor {full:?} has type {}; expected a float or a quantised type", tensor.dtype().name());
             return fail(ErrorKind::InvalidTensor, told);
         }
         Ok(tensor)

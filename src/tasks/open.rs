@@ -31,16 +31,18 @@ impl std::fmt::Debug for Model {
 }
 
 impl Model {
-    /// Opens the model in the folder `path`. Weights are mapped: the files must not be changed or cut while the model lives.
+    /// Opens the model in the folder or the GGUF file `path`. Weights are mapped: the files must not be changed or cut while the
+    /// model lives.
     ///
     /// # Errors
     /// `Io` for files that are missing or unreadable; `InvalidFile`, `InvalidTensor`, `Unsupported` or `NonFinite` for what is
     /// wrong with them, by name; `InvalidArgument` for options that this machine cannot serve.
     pub fn load(path: impl AsRef<Path>, options: &Options) -> Result<Model> {
-        Self::open(&Source::folder(path.as_ref())?, options)
+        Self::open(&Source::open(path.as_ref())?, options)
     }
 
-    /// Opens a model whose files are in memory: relative names (`config.json`, `1_Pooling/config.json`) and their contents.
+    /// Opens a model whose files are in memory: relative names (`config.json`, `1_Pooling/config.json`) and their contents, or one
+    /// GGUF file.
     ///
     /// # Errors
     /// As [`Model::load`].
