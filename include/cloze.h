@@ -300,8 +300,9 @@ cloze_options *cloze_options_new(void);
  * - `threads`: a number from 1 to 1024, or auto. Threads of one call, the calling thread included; auto (the default)
  *   honours the affinity mask and the cgroup quota. A request may ask for another number.
  * - `precision`: auto, f32 or int8. Arithmetic of the encoder; auto (the default) is int8 for quantised files, f32 for all others.
- * - `isa`: auto, or an instruction set of this machine: avx512vnni, avx512, avxvnni, avx2, portable, reference. Instruction set of the kernels;
- *   auto (the default) takes the best one, or the one that the environment variable CLOZE_ISA names.
+ * - `isa`: auto, or an instruction set of this machine: avx512bf16, avx512vnni, avx512, avxvnni, avx2, portable, reference.
+ *   Instruction set of the kernels; auto (the default) takes the best one, or the one that the environment variable CLOZE_ISA
+ *   names.
  *
  * Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_INVALID_ARGUMENT for an unknown key or value: the message lists what
  * is known.

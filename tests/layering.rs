@@ -43,6 +43,7 @@ const ENGINE_PARTS: &[&str] = &[
     "engine::Control",
     "engine::Weight",
     "engine::Role",
+    "engine::Precision",
 ];
 
 /// A word of the source that may stand only in files below some folders of src/.

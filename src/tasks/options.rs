@@ -45,7 +45,7 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Which arithmetic the encoder uses.
     pub precision: Precision,
-    /// The instruction set to use (`avx512vnni`, `avx512`, `avxvnni`, `avx2`, `portable`, `reference`), `None` = `CLOZE_ISA` or the best one.
+    /// The instruction set to use (`avx512bf16`, `avx512vnni`, `avx512`, `avxvnni`, `avx2`, `portable`, `reference`), `None` = `CLOZE_ISA` or the best one.
     pub isa: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl Options {
         },
         Setting {
             name: "isa",
-            values: "auto, or an instruction set of this machine: avx512vnni, avx512, avxvnni, avx2, portable, reference",
+            values: "auto, or an instruction set of this machine: avx512bf16, avx512vnni, avx512, avxvnni, avx2, portable, reference",
             help: "Instruction set of the kernels; auto takes the best one, or the one that CLOZE_ISA names",
             apply: |o, v| {
                 o.isa = (v != "auto").then(|| v.to_owned());

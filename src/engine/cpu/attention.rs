@@ -8,7 +8,7 @@ use super::gemm::{Ahead, PANEL, Start, Tile, row_stride, split};
 use super::kernels::Kernels;
 
 /// Query rows handled together: the tile rows of every table divide it.
-const QUERIES: usize = 24;
+pub(super) const QUERIES: usize = 24;
 
 /// One head's view of a sequence.
 #[derive(Clone, Copy)]

@@ -34,6 +34,7 @@ mod x86 {
         dot_rows: 4,
         dot_tile: dot_tile_pairs,
         quantise_row,
+        bf16: None,
         activate,
         softmax,
         add_norm,

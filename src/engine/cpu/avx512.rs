@@ -1,7 +1,7 @@
 //! AVX-512: sixteen numbers a register, thirty-two registers, tiles of 12 rows.
 
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::{KERNELS, VNNI};
+pub(super) use x86::{BF16, KERNELS, VNNI};
 
 /// Other processors have rows that say so.
 #[cfg(not(target_arch = "x86_64"))]
@@ -9,15 +9,18 @@ pub(super) const KERNELS: super::kernels::Kernels =
     super::kernels::Kernels { name: "avx512", available: || false, ..super::portable::KERNELS };
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const VNNI: super::kernels::Kernels = super::kernels::Kernels { name: "avx512vnni", ..KERNELS };
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const BF16: super::kernels::Kernels = super::kernels::Kernels { name: "avx512bf16", ..KERNELS };
 
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_op_in_unsafe_fn, reason = "one intrinsic a body; the contract is the trait's")]
 mod x86 {
     use std::arch::x86_64::*;
 
+    use super::super::attention_bf16::{Bf16, PairTile};
     use super::super::avx2;
     use super::super::dot::{self, Dot, DotTile, QuantiseRow, Whole};
-    use super::super::gemm::{Tile, tile as gemm_tile};
+    use super::super::gemm::{PANEL, Tile, tile as gemm_tile};
     use super::super::kernels::{Kernels, NormRow};
     use super::super::simd::Simd;
     use super::super::{math, rowwise};
@@ -34,6 +37,7 @@ mod x86 {
         dot_rows: avx2::KERNELS.dot_rows,
         dot_tile: avx2::KERNELS.dot_tile,
         quantise_row,
+        bf16: None,
         activate,
         softmax,
         add_norm,
@@ -46,6 +50,14 @@ mod x86 {
         dot_rows: 6,
         dot_tile,
         ..KERNELS
+    };
+
+    /// With bf16 beside VNNI.
+    pub(in super::super) const BF16: Kernels = Kernels {
+        name: "avx512bf16",
+        available: || (VNNI.available)() && std::arch::is_x86_feature_detected!("avx512bf16"),
+        bf16: Some(&Bf16 { tile: pair_tile, narrow, pair }),
+        ..VNNI
     };
 
     #[derive(Clone, Copy)]
@@ -193,6 +205,93 @@ mod x86 {
     unsafe fn quantise_row(row: &QuantiseRow<'_>) {
         // SAFETY: the caller's contract is `dot::quantise_row`'s.
         unsafe { dot::quantise_row::<Avx512>(row) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    unsafe fn pair_tile(t: &PairTile) {
+        // SAFETY: the caller's contract is `PairTile`'s; this function is compiled for bf16.
+        unsafe {
+            match t.rows {
+                1 => pair_rows::<1>(t),
+                2 => pair_rows::<2>(t),
+                3 => pair_rows::<3>(t),
+                4 => pair_rows::<4>(t),
+                5 => pair_rows::<5>(t),
+                6 => pair_rows::<6>(t),
+                7 => pair_rows::<7>(t),
+                8 => pair_rows::<8>(t),
+                9 => pair_rows::<9>(t),
+                10 => pair_rows::<10>(t),
+                11 => pair_rows::<11>(t),
+                12 => pair_rows::<12>(t),
+                rows => unreachable!("a tile of {rows} rows"),
+            }
+        }
+    }
+
+    /// Sixteen pairs as the bf16 instructions take them.
+    #[inline(always)]
+    unsafe fn pairs(bits: __m512i) -> __m512bh {
+        // SAFETY: both are 64 bytes of any content.
+        unsafe { std::mem::transmute(bits) }
+    }
+
+    /// As [`gemm_tile`] over two registers, a pair of inputs a step.
+    #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "indexed loops over constants are what the optimiser unrolls into registers")]
+    unsafe fn pair_rows<const ROWS: usize>(t: &PairTile) {
+        let mut sums = [[_mm512_setzero_ps(); 2]; ROWS];
+        for p in 0..t.pairs {
+            let row = t.b.add(p * PANEL);
+            let b = [pairs(_mm512_loadu_si512(row.cast())), pairs(_mm512_loadu_si512(row.add(16).cast()))];
+            for r in 0..ROWS {
+                let a = pairs(_mm512_set1_epi32(t.a.add(r * t.a_stride + 2 * p).cast::<i32>().read_unaligned()));
+                for i in 0..2 {
+                    sums[r][i] = _mm512_dpbf16_ps(sums[r][i], a, b[i]);
+                }
+            }
+        }
+        for r in 0..ROWS {
+            for i in 0..2 {
+                _mm512_storeu_ps(t.c.add(r * t.c_stride + i * 16), sums[r][i]);
+            }
+        }
+    }
+
+    /// Sixteen numbers as bf16, each in the lower half of a lane.
+    #[inline(always)]
+    unsafe fn halves(x: __m512) -> __m512i {
+        // SAFETY: both are 32 bytes of any content.
+        unsafe { _mm512_cvtepu16_epi32(std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x))) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn narrow(x: *const f32, n: usize, out: *mut u16) {
+        // SAFETY: the caller gives `n` numbers and room for as many; each step reads before it writes.
+        unsafe {
+            let mut i = 0;
+            while i < n {
+                let mask = first((n - i).min(16));
+                let half = halves(_mm512_maskz_loadu_ps(mask, x.add(i)));
+                _mm512_mask_cvtepi32_storeu_epi16(out.add(i).cast(), mask, half);
+                i += 16;
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512bf16")]
+    unsafe fn pair(one: *const f32, two: *const f32, n: usize, out: *mut u32) {
+        // SAFETY: the caller gives two rows of `n` numbers (or one) and room for `n` pairs.
+        unsafe {
+            let mut i = 0;
+            while i < n {
+                let mask = first((n - i).min(16));
+                let low = halves(_mm512_maskz_loadu_ps(mask, one.add(i)));
+                let high = if two.is_null() { _mm512_setzero_si512() } else { halves(_mm512_maskz_loadu_ps(mask, two.add(i))) };
+                _mm512_mask_storeu_epi32(out.add(i).cast(), mask, _mm512_or_si512(low, _mm512_slli_epi32::<16>(high)));
+                i += 16;
+            }
+        }
     }
 
     #[target_feature(enable = "avx512f")]

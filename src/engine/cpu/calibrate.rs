@@ -28,7 +28,7 @@ pub struct Calibration {
 }
 
 /// A column stands out when its largest number is this many times the median column's.
-const STANDS_OUT: f32 = 2.0;
+const STANDS_OUT: f32 = 2.5;
 
 /// Packs the int8 matrices of `shared`.
 ///

@@ -3,6 +3,7 @@
 //! One table of functions an instruction set. [`all`] lists those that this machine can run, the best first; [`choose`] takes
 //! one by name, by `CLOZE_ISA`, or the best. A new instruction set is one file and one row here.
 
+use super::attention_bf16::Bf16;
 use super::dot::{DotTile, QuantiseRow};
 use super::gemm::Tile;
 use super::{avx2, avx512, portable, reference};
@@ -39,6 +40,8 @@ pub struct Kernels {
     pub(super) dot_tile: unsafe fn(&DotTile),
     /// See [`super::dot::quantise_row`].
     pub(super) quantise_row: unsafe fn(&QuantiseRow<'_>),
+    /// Products of bf16 numbers, where the instruction set has them: attention of int8 models.
+    pub(super) bf16: Option<&'static Bf16>,
     /// Applies an activation to `rows` rows of one panel, `stride` numbers apart.
     pub(super) activate: unsafe fn(Activation, *mut f32, rows: usize, stride: usize),
     /// See [`super::rowwise::softmax`].
@@ -54,7 +57,8 @@ impl std::fmt::Debug for Kernels {
 }
 
 /// Every table of this build, the best first; `reference` is the definition that the others are tested against.
-const TABLES: &[&Kernels] = &[&avx512::VNNI, &avx512::KERNELS, &avx2::VNNI, &avx2::KERNELS, &portable::KERNELS, &reference::KERNELS];
+const TABLES: &[&Kernels] =
+    &[&avx512::BF16, &avx512::VNNI, &avx512::KERNELS, &avx2::VNNI, &avx2::KERNELS, &portable::KERNELS, &reference::KERNELS];
 
 /// The tables that this machine can run, the best first.
 pub fn all() -> impl Iterator<Item = &'static Kernels> {

@@ -9,6 +9,7 @@
 #![allow(unsafe_code, reason = "kernels work on raw rows of disjoint tasks; each block states why it is sound")]
 
 mod attention;
+mod attention_bf16;
 mod avx2;
 mod avx512;
 mod buffer;

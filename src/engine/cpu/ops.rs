@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::attention::{Head, attend};
+use super::attention_bf16;
 use super::buffer::Buffer;
 use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
@@ -327,7 +328,11 @@ impl Work {
                 tokens: rows.len(),
                 size,
             };
-            attend(self.shared.kernels, &head, self.area.add(self.plan.values + thread * self.plan.scratch));
+            let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
+            match self.shared.bf16 {
+                Some(bf16) => attention_bf16::attend(self.shared.kernels, bf16, &head, scratch),
+                None => attend(self.shared.kernels, &head, scratch),
+            }
         }
     }
 

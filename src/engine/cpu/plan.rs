@@ -3,10 +3,10 @@
 //! Values are laid out in one work area; a value's place is used again after its last reader. The cut never changes what a
 //! task computes, only how many threads can share the work.
 
-use super::attention;
 use super::gemm::{PANEL, depth_parts, row_stride};
 use super::int8::RowLayout;
 use super::pack::Packed;
+use super::{attention, attention_bf16};
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Graph, Node, Op, Rows, WeightId};
 use crate::error::{ErrorKind, Result, fail};
@@ -113,7 +113,10 @@ impl Plan {
         });
         let tasks = tasks.collect();
         let scratch = graph.nodes().iter().map(|n| match n.op {
-            Op::Attention { head_size, .. } => attention::scratch_len(batch.longest(), head_size),
+            Op::Attention { head_size, .. } => {
+                let tokens = batch.longest();
+                attention::scratch_len(tokens, head_size).max(attention_bf16::scratch_len(tokens, head_size))
+            }
             _ => 0,
         });
         // Whole cache lines: no two threads' scratch share one.

@@ -7,8 +7,19 @@ use super::simd::{Portable, Simd};
 use super::{math, rowwise};
 use crate::engine::graph::Activation;
 
-pub(super) const KERNELS: Kernels =
-    Kernels { name: "portable", available: || true, tile_rows: 2, tile, dot_rows: 2, dot_tile, quantise_row, activate, softmax, add_norm };
+pub(super) const KERNELS: Kernels = Kernels {
+    name: "portable",
+    available: || true,
+    tile_rows: 2,
+    tile,
+    dot_rows: 2,
+    dot_tile,
+    quantise_row,
+    bf16: None,
+    activate,
+    softmax,
+    add_norm,
+};
 
 #[allow(unsafe_op_in_unsafe_fn, reason = "each body is one pointer access or none; the contract is the trait's")]
 impl Whole for Portable {

@@ -9,8 +9,19 @@ use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout};
 use super::kernels::{Kernels, NormRow};
 use crate::engine::graph::Activation;
 
-pub(super) const KERNELS: Kernels =
-    Kernels { name: "reference", available: || true, tile_rows: 1, tile, dot_rows: 1, dot_tile, quantise_row, activate, softmax, add_norm };
+pub(super) const KERNELS: Kernels = Kernels {
+    name: "reference",
+    available: || true,
+    tile_rows: 1,
+    tile,
+    dot_rows: 1,
+    dot_tile,
+    quantise_row,
+    bf16: None,
+    activate,
+    softmax,
+    add_norm,
+};
 
 /// An output of an int8 product: scale * sum of blocks + low * sum of weights + bias + outliers.
 unsafe fn dot_tile(t: &DotTile) {

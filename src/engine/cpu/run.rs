@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use super::attention_bf16::Bf16;
 use super::buffer::Buffer;
 use super::calibrate::{Calibration, calibrate};
 use super::check::check;
@@ -48,6 +49,8 @@ pub struct Engine {
 pub(super) struct Shared {
     pub kernels: &'static Kernels,
     pub weights: Packed,
+    /// Attention's arithmetic where it is not f32.
+    pub bf16: Option<&'static Bf16>,
 }
 
 /// Work areas kept at most; more are freed when their run ends.
@@ -62,7 +65,7 @@ impl Engine {
     pub fn new(weights: &[Weight], isa: Option<&str>, int8: Option<&Calibration>) -> Result<Engine> {
         let kernels = kernels::choose(isa)?;
         let precision = if int8.is_some() { Precision::Int8 } else { Precision::F32 };
-        let mut shared = Arc::new(Shared { kernels, weights: Packed::new(weights, precision)? });
+        let mut shared = Arc::new(Shared { kernels, weights: Packed::new(weights, precision)?, bf16: int8.and(kernels.bf16) });
         if let Some(calibration) = int8 {
             calibrate(&mut shared, weights, calibration)?;
         }

@@ -221,6 +221,53 @@ fn a_row_that_is_not_finite_shows_in_every_output() {
     }
 }
 
+#[test]
+fn every_bf16_function_agrees_with_its_definition() {
+    use half::bf16;
+    let mut numbers = Numbers(7);
+    let with_bf16 = kernels::all().filter_map(|k| Some((k, k.bf16?)));
+    for (table, functions) in with_bf16 {
+        println!("bf16 tested: {}", table.name);
+        for n in [1usize, 2, 15, 16, 17, 33, 64] {
+            let (x, y) = (numbers.take(n), numbers.take(n));
+            let mut pairs = vec![0u32; n];
+            // SAFETY: `n` numbers each; the table runs here.
+            unsafe { (functions.pair)(x.as_ptr(), y.as_ptr(), n, pairs.as_mut_ptr()) }
+            let bits = |v: f32| u32::from(bf16::from_f32(v).to_bits());
+            assert!((0..n).all(|i| pairs[i] == bits(x[i]) | bits(y[i]) << 16), "{}", table.name);
+            let mut in_place = x.clone();
+            // SAFETY: as above; the halves come to lie in the first half of the numbers.
+            unsafe { (functions.narrow)(in_place.as_ptr(), n, in_place.as_mut_ptr().cast()) }
+            let halves: Vec<u32> = in_place.iter().flat_map(|v| [v.to_bits() & 0xffff, v.to_bits() >> 16]).take(n).collect();
+            assert!((0..n).all(|i| halves[i] == bits(x[i])), "{} n {n}", table.name);
+        }
+        for (rows, pairs) in (1..=table.tile_rows).flat_map(|r| [0, 1, 5, 32].map(|p| (r, p))) {
+            let mut half = |n: usize| numbers.take(n).iter().map(|x| bf16::from_f32(*x)).collect::<Vec<_>>();
+            let (a, b) = (half(rows * (2 * pairs + 2)), half(2 * pairs * PANEL + 2));
+            let mut c = vec![7.0; rows * (PANEL + 3)];
+            let tile = super::attention_bf16::PairTile {
+                a: a.as_ptr().cast(),
+                a_stride: 2 * pairs + 2,
+                b: b.as_ptr().cast(),
+                pairs,
+                c: c.as_mut_ptr(),
+                c_stride: PANEL + 3,
+                rows,
+            };
+            // SAFETY: the buffers have these sizes; the table runs here.
+            unsafe { (functions.tile)(&tile) }
+            for (r, row) in c.chunks(PANEL + 3).enumerate() {
+                for (j, value) in row[..PANEL].iter().enumerate() {
+                    let product = |k: usize| a[r * (2 * pairs + 2) + k].to_f64() * b[(k / 2 * PANEL + j) * 2 + k % 2].to_f64();
+                    let truth: f64 = (0..2 * pairs).map(product).sum();
+                    assert!((f64::from(*value) - truth).abs() < 1e-5 * (pairs as f64 + 1.0), "{} {rows} {pairs}", table.name);
+                }
+                assert!(row[PANEL..] == [7.0; 3], "{}: wrote beside the tile", table.name);
+            }
+        }
+    }
+}
+
 /// Points at which activations are checked: dense around zero, wide, and the edges of every formula.
 fn points() -> Vec<f32> {
     let dense = (-600_000..600_000).map(|i| i as f32 * 2e-5);

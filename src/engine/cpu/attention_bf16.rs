@@ -1,0 +1,169 @@
+//! Self-attention of one head in bf16, for int8 models: products of bf16 pairs, summed in f32.
+//!
+//! As [`super::attention`], with queries, keys, values and probabilities rounded to bf16 (8 bits, an error of 2^-9 of each number,
+//! less than that of the int8 rows they come from); softmax is f32. Panels hold pairs of neighbouring inputs: for keys, inputs
+//! 2p and 2p + 1 of each key; for values, tokens 2p and 2p + 1 of each column. An odd last one is paired with zero.
+
+use super::attention::{Head, QUERIES};
+use super::gemm::{PANEL, row_stride, split};
+use super::kernels::Kernels;
+
+/// The bf16 functions of an instruction set that has them.
+pub(super) struct Bf16 {
+    /// One tile.
+    pub tile: unsafe fn(&PairTile),
+    /// Rounds `n` numbers to bf16, which may overwrite them from the front.
+    pub narrow: unsafe fn(x: *const f32, n: usize, out: *mut u16),
+    /// Rounds the numbers of two rows to bf16 pairs; without a second row (null) to pairs with zero.
+    pub pair: unsafe fn(first: *const f32, second: *const f32, n: usize, out: *mut u32),
+}
+
+/// One tile: `c[rows, PANEL] = a[rows, pairs] * b[pairs, PANEL]`, a pair of products at a time.
+#[derive(Clone, Copy)]
+pub(super) struct PairTile {
+    /// First row of A: bf16 numbers.
+    pub a: *const u16,
+    /// Numbers from one row of A to the next, even.
+    pub a_stride: usize,
+    /// The packed panel: `pairs * PANEL` pairs.
+    pub b: *const u32,
+    pub pairs: usize,
+    /// First row of C; each row has `PANEL` writable numbers.
+    pub c: *mut f32,
+    /// Numbers from one row of C to the next.
+    pub c_stride: usize,
+    /// Rows, at least 1 and at most the kernel table's `tile_rows`.
+    pub rows: usize,
+}
+
+/// Numbers of scratch that a sequence of `tokens` and a head of `size` need.
+pub(super) fn scratch_len(tokens: usize, size: usize) -> usize {
+    let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
+    keys * size.div_ceil(2) + tokens.div_ceil(2) * columns + QUERIES * (row_stride(tokens) + columns + columns / 2)
+}
+
+/// Computes the head.
+///
+/// # Safety
+/// As [`super::attention::attend`]; `bf16` may run here.
+pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch: *mut f32) {
+    let Head { tokens, size, .. } = *head;
+    let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
+    let (size_pairs, token_pairs) = (size.div_ceil(2), tokens.div_ceil(2));
+    // SAFETY: the five parts together are `scratch_len` numbers.
+    unsafe {
+        let key_panels = scratch.cast::<u32>();
+        let value_panels = key_panels.add(keys * size_pairs);
+        let scores = value_panels.add(token_pairs * columns).cast::<f32>();
+        let mixed = scores.add(QUERIES * row_stride(tokens));
+        let queries = mixed.add(QUERIES * columns).cast::<u16>();
+        pack_keys(bf16, head, key_panels, queries);
+        pack_values(bf16, head, value_panels);
+        let blocks = tokens.div_ceil(QUERIES);
+        for block in 0..blocks {
+            let (first, rows) = split(tokens, blocks, block);
+            for r in 0..rows {
+                narrow_row(bf16, head.queries.add((first + r) * head.stride), size, queries.add(r * columns));
+            }
+            let score = Product { a: queries, a_stride: columns, pairs: size_pairs, panels: key_panels };
+            multiply(kernels, bf16, &score, rows, keys, scores, row_stride(tokens));
+            let mut inverse = [0f32; QUERIES];
+            let factor = 1.0 / (size as f32).sqrt();
+            for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
+                let row = scores.add(r * row_stride(tokens));
+                *sum = (kernels.softmax)(row, tokens, keys, factor);
+                (bf16.narrow)(row, token_pairs * 2, row.cast());
+            }
+            let mix = Product { a: scores.cast::<u16>(), a_stride: row_stride(tokens) * 2, pairs: token_pairs, panels: value_panels };
+            multiply(kernels, bf16, &mix, rows, columns, mixed, columns);
+            for (r, sum) in inverse.iter().enumerate().take(rows) {
+                let out = std::slice::from_raw_parts_mut(head.out.add((first + r) * head.out_stride), size);
+                let row = std::slice::from_raw_parts(mixed.add(r * columns), size);
+                out.iter_mut().zip(row).for_each(|(o, x)| *o = x * sum);
+            }
+        }
+    }
+}
+
+/// Left side, depth and packed right side of a product.
+struct Product {
+    a: *const u16,
+    a_stride: usize,
+    pairs: usize,
+    panels: *const u32,
+}
+
+/// `out[rows, columns] = a * panels`; `columns` is a multiple of PANEL.
+unsafe fn multiply(kernels: &Kernels, bf16: &Bf16, p: &Product, rows: usize, columns: usize, out: *mut f32, out_stride: usize) {
+    let tiles = rows.div_ceil(kernels.tile_rows);
+    for panel in 0..columns / PANEL {
+        for i in 0..tiles {
+            let (first, rows) = split(rows, tiles, i);
+            // SAFETY: the caller gives `rows` rows of A and of the output, and columns / PANEL panels.
+            unsafe {
+                (bf16.tile)(&PairTile {
+                    a: p.a.add(first * p.a_stride),
+                    a_stride: p.a_stride,
+                    b: p.panels.add(panel * p.pairs * PANEL),
+                    pairs: p.pairs,
+                    c: out.add(first * out_stride + panel * PANEL),
+                    c_stride: out_stride,
+                    rows,
+                });
+            }
+        }
+    }
+}
+
+/// One row of `size` numbers; an odd one is followed by zero.
+unsafe fn narrow_row(bf16: &Bf16, x: *const f32, size: usize, out: *mut u16) {
+    // SAFETY: the caller gives `size` numbers and room for an even number of them.
+    unsafe {
+        if !size.is_multiple_of(2) {
+            *out.add(size) = 0;
+        }
+        (bf16.narrow)(x, size, out);
+    }
+}
+
+/// Panels of PANEL keys: row `p` of a panel holds the pair `p` of each key; missing keys are zero. `row` is room for one key.
+unsafe fn pack_keys(bf16: &Bf16, head: &Head, panels: *mut u32, row: *mut u16) {
+    let pairs = head.size.div_ceil(2);
+    for panel in 0..head.tokens.div_ceil(PANEL) {
+        let first = panel * PANEL;
+        let count = PANEL.min(head.tokens - first);
+        // SAFETY: the caller gives whole panels and `tokens` keys; `row` is aligned as the f32 before it.
+        unsafe {
+            let out = std::slice::from_raw_parts_mut(panels.add(first * pairs), PANEL * pairs);
+            if count < PANEL {
+                out.fill(0);
+            }
+            for j in 0..count {
+                narrow_row(bf16, head.keys.add((first + j) * head.stride), head.size, row);
+                let key = std::slice::from_raw_parts(row.cast::<u32>(), pairs);
+                for (p, pair) in key.iter().enumerate() {
+                    out[p * PANEL + j] = *pair;
+                }
+            }
+        }
+    }
+}
+
+/// Panels of PANEL columns: row `p` of a panel holds those columns of values 2p and 2p + 1; missing ones are zero.
+unsafe fn pack_values(bf16: &Bf16, head: &Head, panels: *mut u32) {
+    let pairs = head.tokens.div_ceil(2);
+    for panel in 0..head.size.div_ceil(PANEL) {
+        let first = panel * PANEL;
+        let count = PANEL.min(head.size - first);
+        for p in 0..pairs {
+            // SAFETY: the caller gives whole panels and `tokens` values.
+            unsafe {
+                let out = panels.add((panel * pairs + p) * PANEL);
+                let value = head.values.add(2 * p * head.stride + first);
+                let next = if 2 * p + 1 < head.tokens { value.add(head.stride) } else { std::ptr::null() };
+                (bf16.pair)(value, next, count, out);
+                std::slice::from_raw_parts_mut(out.add(count), PANEL - count).fill(0);
+            }
+        }
+    }
+}
