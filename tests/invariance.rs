@@ -7,11 +7,11 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use cloze::{Model, Options, Request, Vectors};
+use cloze::{Model, Options, Precision, Request, Vectors};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-const INSTRUCTION_SETS: [&str; 4] = ["avx512", "avx2", "portable", "reference"];
+const INSTRUCTION_SETS: [&str; 7] = ["avx512bf16", "avx512vnni", "avx512", "avxvnni", "avx2", "portable", "reference"];
 const WORDS: &str =
     "the quick brown fox jumps over a lazy dog . search , query vector 天 气 很 好 model word unlearnable preworded city é ?";
 /// Longest input of the wide model, in tokens.
@@ -135,12 +135,16 @@ fn weights(shapes: &[(String, Vec<usize>)]) -> Vec<u8> {
     safetensors::serialize(views, None).unwrap()
 }
 
-/// Opens a model on every instruction set that this machine has, the plain ones at least.
+/// Opens a model on every instruction set that this machine has, the plain ones at least, at every precision.
 fn everywhere(open: impl Fn(&Options) -> cloze::Result<Model>) -> Vec<Model> {
-    let models: Vec<Model> =
-        INSTRUCTION_SETS.iter().filter_map(|isa| open(&Options { isa: Some((*isa).into()), ..Options::default() }).ok()).collect();
+    let rows = INSTRUCTION_SETS.iter().flat_map(|isa| [(isa, Precision::F32), (isa, Precision::Int8)]);
+    let options = rows.map(|(isa, precision)| Options { isa: Some((*isa).into()), precision, ..Options::default() });
+    let models: Vec<Model> = options.filter_map(|options| open(&options).ok()).collect();
     for plain in ["portable", "reference"] {
-        assert!(models.iter().any(|m| m.describe().isa == plain), "{plain} does not open");
+        for precision in ["f32", "int8"] {
+            let opened = models.iter().any(|m| m.describe().isa == plain && m.describe().precision == precision);
+            assert!(opened, "{plain} does not open at {precision}");
+        }
     }
     models
 }
@@ -165,8 +169,8 @@ fn check(model: &Model, plan: &Plan) -> Result<(), TestCaseError> {
     for call in cuts.windows(2).map(|c| &plan.order[c[0]..c[1]]) {
         let asked: Vec<&str> = call.iter().map(|i| texts[*i].as_str()).collect();
         for (i, got) in call.iter().zip(encode(model, &asked, &request)) {
-            let isa = &model.describe().isa;
-            prop_assert!(got == alone[*i], "on {isa}, text {i} of {} words differs from itself alone", plan.texts[*i].0);
+            let (isa, precision) = (&model.describe().isa, &model.describe().precision);
+            prop_assert!(got == alone[*i], "on {isa} at {precision}, text {i} of {} words differs from itself alone", plan.texts[*i].0);
         }
     }
     Ok(())

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use cloze::{Model, Options, Request};
+use cloze::{Model, Options, Precision, Request};
 use serde::Deserialize;
 
 /// Least cosine to the reference allowed.
@@ -107,6 +107,60 @@ fn texts_have_the_reference_vectors_on_portable() {
 #[test]
 fn texts_have_the_reference_vectors_on_reference() {
     texts_have_the_reference_vectors("reference", 50);
+}
+
+/// The numbers to hold at int8, against the reference's f32 vectors of 500 texts: mean and worst cosine, and the share of each
+/// text's ten nearest neighbours that stay its nearest.
+const INT8: (f64, f64, f64) = (0.9995, 0.999, 0.98);
+
+/// Texts of fewer tokens (nothing, "?!", one word repeated) average less rounding away, and may be this far.
+const FEW_TOKENS: (usize, f64) = (8, 0.9985);
+
+/// The ten nearest of each vector's neighbours.
+fn neighbours(vectors: &[f32], dimensions: usize) -> Vec<Vec<usize>> {
+    let rows: Vec<&[f32]> = vectors.chunks(dimensions).collect();
+    let nearest = |i: usize| {
+        let mut others: Vec<(f64, usize)> = (0..rows.len()).filter(|j| *j != i).map(|j| (-cosine(rows[i], rows[j]), j)).collect();
+        others.sort_by(|a, b| a.0.total_cmp(&b.0));
+        others.into_iter().take(10).map(|(_, j)| j).collect()
+    };
+    (0..rows.len()).map(nearest).collect()
+}
+
+#[test]
+fn int8_vectors_stay_close_to_the_reference_on_every_instruction_set() {
+    let Some(folder) = folder() else { return };
+    let expected = expected();
+    let bytes = std::fs::read(root().join("tests/golden/minilm/vectors.f32")).unwrap();
+    let reference: Vec<f32> = bytes.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+    let exact = neighbours(&reference, expected.dimensions);
+    for isa in ["avx512bf16", "avx512vnni", "avxvnni", "avx2"] {
+        let options = Options { isa: Some(isa.into()), precision: Precision::Int8, ..Options::default() };
+        let model = match Model::load(&folder, &options) {
+            Ok(model) => model,
+            Err(e) => {
+                skipped(&format!("this machine lacks {isa} ({e})"));
+                continue;
+            }
+        };
+        assert_eq!(model.describe().precision, "int8");
+        let answer = model.encode(&expected.texts, &Request::default()).unwrap();
+        let got = answer.vectors.as_f32().unwrap();
+        let pairs = got.chunks(expected.dimensions).zip(reference.chunks(expected.dimensions));
+        let cosines: Vec<f64> = pairs.map(|(a, b)| cosine(a, b)).collect();
+        let mean = cosines.iter().sum::<f64>() / cosines.len() as f64;
+        let worst_of = |few: bool| {
+            let chosen = cosines.iter().zip(&expected.totals).filter(|(_, total)| (**total < FEW_TOKENS.0) == few);
+            chosen.map(|(c, _)| *c).fold(1.0, f64::min)
+        };
+        let (worst, worst_few) = (worst_of(false), worst_of(true));
+        let ours = neighbours(got, expected.dimensions);
+        let kept: usize = exact.iter().zip(&ours).map(|(a, b)| a.iter().filter(|i| b.contains(i)).count()).sum();
+        let overlap = kept as f64 / (10 * exact.len()) as f64;
+        println!("{isa}: cosine mean {mean:.5}, worst {worst:.5}, of few tokens {worst_few:.5}; neighbours {overlap:.4}");
+        assert!(worst_few >= FEW_TOKENS.1, "{isa}: {worst_few:.5}");
+        assert!(mean >= INT8.0 && worst >= INT8.1 && overlap >= INT8.2, "{isa}: {mean:.5} {worst:.5} {overlap:.4}");
+    }
 }
 
 /// The ranks of `values`, from 1; equal values share the mean of theirs.

@@ -4,11 +4,14 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind as Cause, Read};
+use std::ops::Range;
 use std::path::Path;
 
+#[cfg(unix)]
+use memmap2::UncheckedAdvice;
 use memmap2::Mmap;
 
-use crate::quant::Bytes;
+use crate::quant::{Bytes, Owner};
 
 /// Files that hold tensors are mapped, so that processes share them; all others are small, parsed once and dropped, and a copy
 /// cannot change while it is parsed.
@@ -66,7 +69,32 @@ fn map(file: &File) -> std::io::Result<Bytes> {
     // is read through the mapping is only ever taken for numbers, each of whose bit patterns is valid: the header, whose
     // meaning is relied on, is copied before it is parsed.
     let mapping = unsafe { Mmap::map(file) }?;
-    Ok(Bytes::mapped(mapping))
+    Ok(Bytes::mapped(Mapping(mapping)))
+}
+
+/// A mapped file.
+struct Mapping(Mmap);
+
+impl AsRef<[u8]> for Mapping {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Owner for Mapping {
+    /// Whole pages within the range only: their neighbours may be in use.
+    #[cfg(unix)]
+    #[expect(unsafe_code, reason = "advice that drops pages is unsafe where a mapping has changes to lose")]
+    fn release(&self, range: Range<usize>) {
+        // Pages of any size in use divide this.
+        const PAGE: usize = 1 << 16;
+        let (start, end) = (range.start.next_multiple_of(PAGE), range.end / PAGE * PAGE);
+        if start < end {
+            // SAFETY: the mapping is read-only and of a file: a page that is dropped is read from the file again. A refusal
+            // changes nothing but memory.
+            let _ = unsafe { self.0.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
+        }
+    }
 }
 
 #[cfg(test)]

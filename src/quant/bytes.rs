@@ -6,10 +6,28 @@
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
+/// Whoever keeps bytes alive.
+pub trait Owner: AsRef<[u8]> + Send + Sync {
+    /// Told that nobody will read the bytes `range` soon: a mapping lets go of their pages, which come back from the file if
+    /// they are read after all.
+    fn release(&self, _range: Range<usize>) {}
+}
+
+/// Memory of this process stays where it is.
+struct Memory<T>(T);
+
+impl<T: AsRef<[u8]>> AsRef<[u8]> for Memory<T> {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+impl<T: AsRef<[u8]> + Send + Sync> Owner for Memory<T> {}
+
 /// A shared, immutable range of bytes.
 #[derive(Clone)]
 pub struct Bytes {
-    owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
+    owner: Arc<dyn Owner>,
     range: Range<usize>,
     mapped: bool,
 }
@@ -17,15 +35,15 @@ pub struct Bytes {
 impl Bytes {
     /// All bytes of `owner`, which lives in this process's memory.
     pub fn owned(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
-        Self::new(Arc::new(owner), false)
+        Self::new(Arc::new(Memory(owner)), false)
     }
 
     /// All bytes of `owner`, a file mapping that other processes share.
-    pub fn mapped(owner: impl AsRef<[u8]> + Send + Sync + 'static) -> Self {
+    pub fn mapped(owner: impl Owner + 'static) -> Self {
         Self::new(Arc::new(owner), true)
     }
 
-    fn new(owner: Arc<dyn AsRef<[u8]> + Send + Sync>, mapped: bool) -> Self {
+    fn new(owner: Arc<dyn Owner>, mapped: bool) -> Self {
         let range = 0..(*owner).as_ref().len();
         Bytes { owner, range, mapped }
     }
@@ -37,6 +55,11 @@ impl Bytes {
             range: self.range.start + range.start..self.range.start + range.end,
             mapped: self.mapped,
         })
+    }
+
+    /// Says that nobody will read these bytes soon, so that a mapping need not keep them in memory. Never changes what is read.
+    pub fn release(&self) {
+        self.owner.release(self.range.clone());
     }
 
     /// Whether the bytes are a file mapping (counted as shared memory) rather than memory of this process.

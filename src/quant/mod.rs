@@ -17,6 +17,6 @@ mod q8_0;
 mod tensor;
 pub mod vectors;
 
-pub use bytes::Bytes;
+pub use bytes::{Bytes, Owner};
 pub use dtype::Dtype;
 pub use tensor::Tensor;

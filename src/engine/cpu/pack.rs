@@ -80,7 +80,10 @@ impl Packed {
         let mut numbers = Buffer::zeroed(total)?;
         for (weight, entry) in weights.iter().zip(&list) {
             match entry {
-                Entry::Matrix { panels, .. } => pack_matrix(weight, &mut numbers[panels.clone()])?,
+                Entry::Matrix { panels, .. } => {
+                    pack_matrix(weight, &mut numbers[panels.clone()])?;
+                    release(weight);
+                }
                 Entry::Vector(range) => pack_vector(weight, &mut numbers[range.clone()])?,
                 Entry::Table(_) | Entry::Int8 { .. } => {}
             }
@@ -95,6 +98,7 @@ impl Packed {
     pub(super) fn pack_int8(&mut self, id: WeightId, weight: &Weight, outliers: &[u32]) -> Result<()> {
         if let Some(Entry::Int8 { panels, depth, outliers: kept }) = self.list.get_mut(id.0) {
             pack_int8::pack(weight, *depth, outliers, &mut self.numbers[panels.clone()])?;
+            release(weight);
             *kept = outliers.to_vec();
         }
         Ok(())
@@ -149,6 +153,11 @@ fn packed_len(weight: &Weight, int8: bool) -> Option<usize> {
         Role::Vector => weight.tensors.iter().map(|t| t.rows() * t.row_len()).sum::<usize>().checked_next_multiple_of(PANEL),
         Role::Table => Some(0),
     }
+}
+
+/// The packed numbers are what is read from here on.
+fn release(weight: &Weight) {
+    weight.tensors.iter().for_each(|t| t.bytes().release());
 }
 
 fn pack_matrix(weight: &Weight, panels: &mut [f32]) -> Result<()> {
