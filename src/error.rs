@@ -39,11 +39,13 @@ pub enum ErrorKind {
     OutOfMemory = 13,
     /// A panic was caught at the library's boundary: a bug in Cloze, please report it.
     Panic = 14,
+    /// The model's answers differ from the golden probes in its file by more than is allowed; the report is returned.
+    VerificationFailed = 15,
 }
 
 impl ErrorKind {
     /// Every kind, in the order of its number.
-    pub const ALL: [ErrorKind; 14] = [
+    pub const ALL: [ErrorKind; 15] = [
         ErrorKind::NullArgument,
         ErrorKind::InvalidArgument,
         ErrorKind::InvalidUtf8,
@@ -58,6 +60,7 @@ impl ErrorKind {
         ErrorKind::NonFinite,
         ErrorKind::OutOfMemory,
         ErrorKind::Panic,
+        ErrorKind::VerificationFailed,
     ];
 }
 
@@ -136,7 +139,7 @@ mod tests {
     #[test]
     fn numbers_are_fixed_and_unique() {
         let numbers: Vec<i32> = ErrorKind::ALL.iter().map(|k| *k as i32).collect();
-        assert_eq!(numbers, (1..=14).collect::<Vec<_>>(), "a kind's number must never change");
+        assert_eq!(numbers, (1..=15).collect::<Vec<_>>(), "a kind's number must never change");
     }
 
     #[test]

@@ -32,6 +32,6 @@ pub mod tokenizer;
 
 pub use error::{Error, ErrorKind, Result};
 pub use tasks::{
-    Cancel, Description, Embeddings, LayerChoice, Memory, Model, OffsetUnit, Options, Output, Pooling, Precision, Prompt, Request,
-    TextReport, Tokens, Truncation, Vectors,
+    Cancel, Description, Embeddings, LayerChoice, Memory, Model, OffsetUnit, Options, Output, Pooling, Precision, ProbeReport, Probes,
+    Prompt, Request, TextReport, Tokens, Tolerance, Truncation, Vectors, Verification,
 };

@@ -42,6 +42,8 @@ pub const CLOZE_NON_FINITE: cloze_status = 12;
 pub const CLOZE_OUT_OF_MEMORY: cloze_status = 13;
 /// A bug in Cloze was caught before it reached the caller. Please report it with the message.
 pub const CLOZE_PANIC: cloze_status = 14;
+/// The model's answers differ from the golden probes in its file by more than is allowed. The report was written.
+pub const CLOZE_VERIFICATION_FAILED: cloze_status = 15;
 
 const NAMES: &[(cloze_status, &CStr)] = &[
     (CLOZE_OK, c"CLOZE_OK"),
@@ -59,6 +61,7 @@ const NAMES: &[(cloze_status, &CStr)] = &[
     (CLOZE_NON_FINITE, c"CLOZE_NON_FINITE"),
     (CLOZE_OUT_OF_MEMORY, c"CLOZE_OUT_OF_MEMORY"),
     (CLOZE_PANIC, c"CLOZE_PANIC"),
+    (CLOZE_VERIFICATION_FAILED, c"CLOZE_VERIFICATION_FAILED"),
 ];
 
 /// The version of the ABI that this header describes. It changes only when a caller would have to be compiled again.

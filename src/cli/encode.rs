@@ -92,7 +92,7 @@ fn run(matches: &ArgMatches) -> Outcome {
     let mut sink = sink(matches, &session)?;
     let mut inputs = Inputs::open(matches, input::TEXT);
     let mut out = Out::new();
-    let mut progress = Progress::new();
+    let mut progress = Progress::texts();
     let mut stopped = None;
     while stopped.is_none() {
         let chunk = inputs.chunk()?;

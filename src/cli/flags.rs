@@ -15,16 +15,20 @@ use crate::tasks::{Model, Options, Request, Setting};
 /// Rows that set the same thing.
 const EXCLUSIVE: (&str, &str) = ("prompt", "prompt_name");
 
-/// `-m MODEL`, and a flag for each option of opening it.
-pub(super) fn with_model(command: Command) -> Command {
-    let model = Arg::new("model")
+/// `-m MODEL`.
+pub(super) fn model() -> Arg {
+    Arg::new("model")
         .short('m')
         .long("model")
         .value_name("MODEL")
         .required(true)
         .value_parser(clap::value_parser!(std::path::PathBuf))
-        .help("The model: a Hugging Face or sentence-transformers folder");
-    command.arg(model).args(rows(Options::SETTINGS, "How the model is opened", |_| true))
+        .help("The model: a Hugging Face or sentence-transformers folder, or a GGUF file")
+}
+
+/// `-m MODEL`, and a flag for each option of opening it.
+pub(super) fn with_model(command: Command) -> Command {
+    command.arg(model()).args(rows(Options::SETTINGS, "How the model is opened", |_| true))
 }
 
 /// A flag for each option of a request that `wanted` names, those of [`with_model`] excepted.

@@ -1,38 +1,55 @@
 //! `cloze inspect`: what is in this model's files, and does it open?
 //!
-//! Reads the folder through [`crate::formats`] and then opens it as a model. A folder that does not open is described as far
-//! as it can be read; the reason goes to standard error and the exit code is 1.
+//! Reads folder or GGUF file through [`crate::formats`] and then opens it as a model. What does not open is described as far as
+//! it can be read; the reason goes to standard error and the exit code is 1.
 
-use clap::{ArgMatches, Command};
+use clap::builder::ArgAction;
+use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::output::{Out, excerpt};
-use super::{Outcome, Verb, flags};
+use super::types::{Types, size};
+use super::{Outcome, Verb, flags, settings};
 use crate::error::Result;
-use crate::formats::{Source, Weights, huggingface, safetensors};
-use crate::tasks::{Description, Memory};
+use crate::formats::gguf::Reader;
+use crate::formats::{Source, Tensor, Weights, huggingface, safetensors};
+use crate::tasks::{Description, Memory, Probes, Tolerance};
 
 pub(super) const VERB: Verb = Verb {
     name: "inspect",
-    about: "A model's files: dimensions, limits, pooling, prompts, tokenizer, tensors; says why a folder does not open",
+    about: "A model's files: dimensions, limits, pooling, prompts, tokenizer, tensors, settings; says why a model does not open",
     examples: "Examples:
   cloze inspect -m models/minilm
   cloze inspect -m models/minilm --json | jq .model
+  cloze inspect -m minilm-q8_0.gguf
+  cloze inspect -m minilm-q8_0.gguf --json --full | jq '.gguf.settings[\"tokenizer.ggml.tokens\"]'
 
-Every tensor is read and searched for values that are not finite.",
+Every tensor is read and searched for values that are not finite. Of a GGUF file, tensors have the names that
+--tensor of `cloze quantize` takes, and long settings are shortened unless --full asks for all of them.",
     build,
     run,
 };
 
 fn build(command: Command) -> Command {
-    flags::with_model(command).arg(flags::json())
+    let full = Arg::new("full").long("full").action(ArgAction::SetTrue).help("Show long settings of a GGUF file as a whole");
+    flags::with_model(command).args([full, flags::json()])
 }
 
 fn run(matches: &ArgMatches) -> Outcome {
     let path = flags::model_path(matches);
-    let mut report = Report::new(path.display().to_string());
-    let problem = report.read_files(&Source::open(path)?).err();
+    let mut report = Report::new(path.display().to_string(), matches.get_flag("full"));
+    let problem = match Source::open(path) {
+        Ok(source) => report.read_files(&source).err(),
+        // A GGUF file that is none of a model that we know.
+        Err(error) => match Source::open_gguf(path) {
+            Ok(reader) => {
+                report.add_gguf(&reader);
+                Some(error)
+            }
+            Err(_) => return Err(error.into()),
+        },
+    };
     let problem = match flags::open_model(matches) {
         Ok(model) => {
             report.model = Some(model.describe().clone());
@@ -62,10 +79,32 @@ struct Report {
     tokenizer: Option<String>,
     /// The files' own words, by file name.
     files: Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gguf: Option<Gguf>,
     totals: Totals,
+    types: Types,
     tensors: Vec<Row>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    #[serde(skip)]
+    full: bool,
+}
+
+/// What only a GGUF file has.
+#[derive(Serialize)]
+struct Gguf {
+    version: u32,
+    alignment: usize,
+    probes: Option<ProbesFound>,
+    settings: Map<String, Value>,
+}
+
+#[derive(Serialize)]
+struct ProbesFound {
+    count: usize,
+    dimensions: usize,
+    #[serde(flatten)]
+    tolerance: Tolerance,
 }
 
 #[derive(Serialize, Default)]
@@ -98,9 +137,12 @@ const SHOWN: &[&str] = &[
 ];
 
 impl Report {
-    fn new(path: String) -> Report {
+    fn new(path: String, full: bool) -> Report {
         Report {
             path,
+            full,
+            gguf: None,
+            types: Types::default(),
             model: None,
             memory: None,
             tokenizer: None,
@@ -124,6 +166,10 @@ impl Report {
         match huggingface::open(source) {
             Ok(folder) => {
                 self.tokenizer = tokenizer(&folder.tokenizer);
+                if let Some(reader) = source.gguf() {
+                    self.add_gguf(reader);
+                    return first;
+                }
                 self.add(&folder.weights, "");
                 for dense in &folder.sentence.dense {
                     self.add(&dense.weights, &format!("{}/", dense.name));
@@ -132,6 +178,10 @@ impl Report {
             }
             Err(error) => {
                 // The tensors may be readable all the same.
+                if let Some(reader) = source.gguf() {
+                    self.add_gguf(reader);
+                    return first.and(Err(error));
+                }
                 let mut weights = Weights::default();
                 if let Ok(Some(bytes)) = source.read("model.safetensors") {
                     let _ = safetensors::read("model.safetensors", &bytes, &mut weights);
@@ -143,20 +193,36 @@ impl Report {
     }
 
     fn add(&mut self, weights: &Weights, prefix: &str) {
-        for (name, tensor) in weights.iter() {
-            let mut row = vec![0f32; tensor.row_len()];
-            let mut not_finite = 0;
-            for index in 0..if tensor.dtype().is_float() { tensor.rows() } else { 0 } {
-                tensor.row(index, &mut row);
-                not_finite += row.iter().filter(|v| !v.is_finite()).count();
-            }
-            let (shape, bytes) = (tensor.shape().to_vec(), tensor.bytes().len());
-            self.totals.tensors += 1;
-            self.totals.parameters += shape.iter().product::<usize>();
-            self.totals.bytes += bytes;
-            self.totals.not_finite += not_finite;
-            self.tensors.push(Row { name: format!("{prefix}{name}"), dtype: tensor.dtype().name(), shape, bytes, not_finite });
+        weights.iter().for_each(|(name, tensor)| self.add_tensor(format!("{prefix}{name}"), tensor));
+    }
+
+    /// The file's own names, in its own order.
+    fn add_gguf(&mut self, reader: &Reader) {
+        reader.tensors().for_each(|(name, tensor)| self.add_tensor(name.to_owned(), tensor));
+        let told = |p: Probes| ProbesFound { count: p.len(), dimensions: p.dimensions(), tolerance: p.tolerance };
+        self.gguf = Some(Gguf {
+            version: reader.version(),
+            alignment: reader.alignment(),
+            // `verify` says what is wrong with damaged ones.
+            probes: Probes::read(reader.metadata()).ok().flatten().map(told),
+            settings: settings::shown(reader.metadata(), self.full),
+        });
+    }
+
+    fn add_tensor(&mut self, name: String, tensor: &Tensor) {
+        let mut row = vec![0f32; tensor.row_len()];
+        let mut not_finite = 0;
+        for index in 0..if tensor.dtype().is_float() { tensor.rows() } else { 0 } {
+            tensor.row(index, &mut row);
+            not_finite += row.iter().filter(|v| !v.is_finite()).count();
         }
+        let (shape, bytes, dtype) = (tensor.shape().to_vec(), tensor.bytes().len(), tensor.dtype().name());
+        self.totals.tensors += 1;
+        self.totals.parameters += tensor.elements();
+        self.totals.bytes += bytes;
+        self.totals.not_finite += not_finite;
+        self.types.add(dtype, tensor.elements(), bytes);
+        self.tensors.push(Row { name, dtype, shape, bytes, not_finite });
     }
 
     fn readable(&self, out: &mut Out) -> Outcome {
@@ -171,16 +237,19 @@ impl Report {
                 out.line(format!("  {key:<30} {}", excerpt(&value.to_string(), 90)))?;
             }
         }
+        self.gguf.as_ref().map_or(Ok(()), |gguf| gguf.readable(self.full, out))?;
         let Totals { tensors, parameters, bytes, not_finite } = self.totals;
         out.line("")?;
-        out.line(format!("{tensors} tensors, {parameters} numbers, {}", megabytes(bytes)))?;
+        out.line(format!("{tensors} tensors, {parameters} numbers, {}", size(bytes)))?;
+        self.types.lines().try_for_each(|line| out.line(line))?;
         if not_finite > 0 {
             out.line(format!("{not_finite} numbers are NaN or infinite: this file is damaged"))?;
         }
+        out.line("")?;
         for row in &self.tensors {
             let shape = row.shape.iter().map(usize::to_string).collect::<Vec<_>>().join(" x ");
             let note = if row.not_finite > 0 { format!("  {} NaN or infinite", row.not_finite) } else { String::new() };
-            out.line(format!("  {:<5} {shape:>14} {:>10}  {}{note}", row.dtype, megabytes(row.bytes), row.name))?;
+            out.line(format!("  {:<6} {shape:>14} {:>10}  {}{note}", row.dtype, size(row.bytes), row.name))?;
         }
         Ok(())
     }
@@ -208,11 +277,29 @@ impl Report {
         if let Some(memory) = &self.memory {
             lines.push((
                 "memory",
-                format!("{} mapped from the file, {} of its own", megabytes(memory.weights_mapped), megabytes(memory.weights_owned)),
+                format!("{} mapped from the file, {} of its own", size(memory.weights_mapped), size(memory.weights_owned)),
             ));
         }
         lines.extend(tokenizer);
         lines
+    }
+}
+
+impl Gguf {
+    fn readable(&self, full: bool, out: &mut Out) -> Outcome {
+        out.line("")?;
+        out.line(format!("GGUF version {}, tensors aligned to {} bytes", self.version, self.alignment))?;
+        match &self.probes {
+            Some(ProbesFound { count, dimensions, tolerance: Tolerance { lowest_cosine, largest_error } }) => out.line(format!(
+                "  {count} probes of {dimensions} values; `cloze verify` allows a cosine from {lowest_cosine} and an error up to {largest_error}"
+            ))?,
+            None => out.line("  no probes: `cloze verify` has nothing to compare with")?,
+        }
+        for (key, value) in &self.settings {
+            let words = settings::line(value);
+            out.line(format!("  {key:<42} {}", if full { words } else { excerpt(&words, 90) }))?;
+        }
+        Ok(())
     }
 }
 
@@ -222,13 +309,6 @@ fn entries(value: &Value) -> Vec<(String, &Value)> {
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(i, value)| (i.to_string(), value)).collect(),
         other => vec![(String::new(), other)],
-    }
-}
-
-fn megabytes(bytes: usize) -> String {
-    match bytes {
-        0..100_000 => format!("{:.1} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
     }
 }
 
@@ -250,15 +330,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_given_in_a_unit_that_shows_them() {
-        assert_eq!(megabytes(1536), "1.5 kB");
-        assert_eq!(megabytes(46_881_792), "46.9 MB");
-    }
-
-    #[test]
     fn a_folder_that_does_not_open_is_described_as_far_as_it_can_be() {
         let files = vec![("config.json".to_owned(), br#"{"model_type":"bert"}"#.to_vec()), ("modules.json".to_owned(), b"[".to_vec())];
-        let mut report = Report::new("here".to_owned());
+        let mut report = Report::new("here".to_owned(), false);
         let error = report.read_files(&Source::memory(files).unwrap()).unwrap_err();
         assert!(error.message().contains("modules.json"), "{error}");
         assert_eq!(report.files["config.json"]["model_type"], "bert");

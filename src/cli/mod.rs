@@ -6,15 +6,21 @@
 //! else to standard error; exit codes are 0 done, 1 failed, 2 wrong usage.
 
 mod bench;
+mod convert;
 mod encode;
 mod flags;
 mod input;
 mod inspect;
 mod output;
 mod progress;
+mod quantize;
+mod settings;
 mod similarity;
+mod store;
 mod tokenize;
+mod types;
 mod vectors;
+mod verify;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -32,7 +38,7 @@ struct Verb {
     run: fn(&ArgMatches) -> Outcome,
 }
 
-const COMMANDS: &[Verb] = &[encode::VERB, tokenize::VERB, inspect::VERB, bench::VERB];
+const COMMANDS: &[Verb] = &[encode::VERB, tokenize::VERB, convert::VERB, quantize::VERB, verify::VERB, inspect::VERB, bench::VERB];
 
 /// Why a command did not end well.
 #[derive(Debug)]

@@ -43,7 +43,7 @@ fn run(matches: &ArgMatches) -> Outcome {
     let json = matches.get_flag("json");
     let mut inputs = Inputs::open(matches, input::PAIR);
     let mut out = Out::new();
-    let mut progress = Progress::new();
+    let mut progress = Progress::texts();
     loop {
         let chunk = inputs.chunk()?;
         let Some(last) = chunk.last() else { return Ok(()) };

@@ -74,6 +74,8 @@ pub struct AtomicFolder {
     /// `None` once it has been renamed.
     temporary: Option<PathBuf>,
     target: PathBuf,
+    /// Whether a folder of that name is replaced.
+    replaces: bool,
 }
 
 impl AtomicFolder {
@@ -89,9 +91,32 @@ impl AtomicFolder {
         if occupied {
             return fail(ErrorKind::InvalidArgument, format!("{} exists; give the name of a new folder", target.display()));
         }
+        Self::begin(target, false)
+    }
+
+    /// Begins a folder that will replace `target`. Every file there must have a name that `ours` accepts, relative to it and with
+    /// `/` between folder and file: nothing else is ever removed.
+    ///
+    /// # Errors
+    /// `Io` when the system refuses, `InvalidArgument` when `target` is no folder, or holds another file.
+    pub fn replacing(target: &Path, ours: impl Fn(&str) -> bool) -> Result<AtomicFolder> {
+        if target.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
+            return fail(ErrorKind::InvalidArgument, format!("{} is not a folder; give another name", target.display()));
+        }
+        if target.exists()
+            && let Some(other) = other_file(target, "", &ours).map_err(|e| refused(target, &e))?
+        {
+            let told =
+                format!("{} holds {other}, which is no file of a model; remove it, or give the name of a new folder", target.display());
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        Self::begin(target, true)
+    }
+
+    fn begin(target: &Path, replaces: bool) -> Result<AtomicFolder> {
         let temporary = beside(target)?;
         fs::create_dir(&temporary).map_err(|e| refused(target, &e))?;
-        Ok(AtomicFolder { temporary: Some(temporary), target: target.to_owned() })
+        Ok(AtomicFolder { temporary: Some(temporary), target: target.to_owned(), replaces })
     }
 
     /// Begins a file of the folder; `name` has `/` between folder and file. Commit it before the folder.
@@ -115,8 +140,15 @@ impl AtomicFolder {
         if let Some(temporary) = &self.temporary {
             // An empty folder of that name is replaced; elsewhere than on Unix it has to go first.
             let _ = fs::remove_dir(&self.target);
-            fs::rename(temporary, &self.target).map_err(|e| refused(&self.target, &e))?;
+            // A folder that is not empty cannot be renamed over: it steps aside, and comes back if the new one is refused.
+            let old = if self.replaces && self.target.exists() { Some(beside(&self.target)?) } else { None };
+            let moved = old.as_ref().map_or(Ok(()), |old| fs::rename(&self.target, old));
+            if let Err(e) = moved.and_then(|()| fs::rename(temporary, &self.target)) {
+                let _ = old.map(|old| fs::rename(old, &self.target));
+                return Err(refused(&self.target, &e));
+            }
             sync_folder(&self.target);
+            let _ = old.map(fs::remove_dir_all);
         }
         self.temporary = None;
         Ok(())
@@ -129,6 +161,23 @@ impl Drop for AtomicFolder {
             let _ = fs::remove_dir_all(temporary);
         }
     }
+}
+
+/// A file below `folder`, which is called `prefix`, whose name `ours` does not accept.
+fn other_file(folder: &Path, prefix: &str, ours: &impl Fn(&str) -> bool) -> std::io::Result<Option<String>> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let found = if entry.file_type()?.is_dir() {
+            other_file(&entry.path(), &format!("{name}/"), ours)?
+        } else {
+            Some(name).filter(|name| !ours(name))
+        };
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 fn refused(target: &Path, e: &std::io::Error) -> Error {
@@ -199,6 +248,36 @@ mod tests {
         assert_eq!(fs::read(path.join("1_Pooling/config.json")).unwrap(), b"{}");
         let e = AtomicFolder::create(&path).unwrap_err();
         assert!(e.kind() == ErrorKind::InvalidArgument && e.message().contains("exists"), "{e}");
+    }
+
+    #[test]
+    fn a_folder_replaces_another_only_if_nothing_else_is_in_it() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("model");
+        fs::create_dir_all(path.join("1_Pooling")).unwrap();
+        for name in ["config.json", "1_Pooling/config.json", "1_Pooling/thesis.doc"] {
+            fs::write(path.join(name), "old").unwrap();
+        }
+        let ours = |name: &str| name.ends_with("config.json");
+        let e = AtomicFolder::replacing(&path, ours).unwrap_err();
+        assert!(e.kind() == ErrorKind::InvalidArgument && e.message().contains("holds 1_Pooling/thesis.doc"), "{e}");
+        fs::remove_file(path.join("1_Pooling/thesis.doc")).unwrap();
+        for commit in [false, true] {
+            let folder = AtomicFolder::replacing(&path, ours).unwrap();
+            let mut file = folder.file("config.json").unwrap();
+            file.write_all(b"new").unwrap();
+            file.commit().unwrap();
+            if commit {
+                folder.commit().unwrap();
+            } else {
+                drop(folder);
+                assert_eq!(fs::read(path.join("config.json")).unwrap(), b"old");
+            }
+            assert_eq!(names(root.path()), ["model"]);
+        }
+        assert_eq!((fs::read(path.join("config.json")).unwrap(), names(&path)), (b"new".to_vec(), vec!["config.json".to_owned()]));
+        let e = AtomicFolder::replacing(&path.join("config.json"), ours).unwrap_err();
+        assert!(e.message().contains("is not a folder"), "{e}");
     }
 
     #[test]

@@ -143,7 +143,7 @@ impl Contents {
     /// not finite or that the type cannot hold.
     pub fn write_gguf(&self, target: &Path, choose: impl Fn(&Item) -> Option<Dtype>, progress: impl FnMut(usize, usize)) -> Result<()> {
         let mut file = AtomicFile::create(target)?;
-        self.write_gguf_to(&mut file, choose, progress)?;
+        self.write_gguf_to(&mut file, choose, progress).map_err(|e| e.within(target.display()))?;
         file.commit()
     }
 
@@ -182,13 +182,21 @@ impl Contents {
     ///
     /// # Errors
     /// As [`Contents::write_gguf`]; `InvalidArgument` when `target` exists, and for a type that safetensors does not have.
-    pub fn write_folder(
-        &self,
-        target: &Path,
-        choose: impl Fn(&Item) -> Option<Dtype>,
-        mut progress: impl FnMut(usize, usize),
-    ) -> Result<()> {
-        let folder = AtomicFolder::create(target)?;
+    pub fn write_folder(&self, target: &Path, choose: impl Fn(&Item) -> Option<Dtype>, progress: impl FnMut(usize, usize)) -> Result<()> {
+        self.fill(AtomicFolder::create(target)?, choose, progress).map_err(|e| e.within(target.display()))
+    }
+
+    /// As [`Contents::write_folder`], in place of a folder that holds files of a model and nothing else.
+    ///
+    /// # Errors
+    /// As [`Contents::write_folder`]; `InvalidArgument` when another file is in the way.
+    pub fn replace_folder(&self, target: &Path, choose: impl Fn(&Item) -> Option<Dtype>, progress: impl FnMut(usize, usize)) -> Result<()> {
+        let tensors = |name: &str| name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
+        let ours = |name: &str| self.files.contains_key(name) || tensors(name) || huggingface::is_small_file(name);
+        self.fill(AtomicFolder::replacing(target, ours)?, choose, progress).map_err(|e| e.within(target.display()))
+    }
+
+    fn fill(&self, folder: AtomicFolder, choose: impl Fn(&Item) -> Option<Dtype>, mut progress: impl FnMut(usize, usize)) -> Result<()> {
         for (name, bytes) in &self.files {
             let mut file = folder.file(name)?;
             file.write_all(bytes).map_err(|e| Error::new(ErrorKind::Io, format!("cannot write {name}: {e}")))?;

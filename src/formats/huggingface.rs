@@ -63,6 +63,11 @@ pub fn open(source: &Source) -> Result<Folder> {
 const SMALL: &[&str] =
     &["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"];
 
+/// Whether a folder's file of that name is one of those.
+pub(super) fn is_small_file(name: &str) -> bool {
+    SMALL.contains(&name) || sentence::SETTINGS.contains(&name) || [sentence::MODULES, sentence::PROMPTS].contains(&name)
+}
+
 /// The folder of the Transformer (empty for the model's own), and every small file that this or another version reads, by name.
 pub(super) fn files(source: &Source) -> Result<(String, BTreeMap<String, Bytes>)> {
     let entries = source.parse::<Vec<modules::Entry>>(sentence::MODULES)?.unwrap_or_default();

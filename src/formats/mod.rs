@@ -15,7 +15,7 @@
 //! | `safetensors`, `header` | where does each tensor lie in a file, and how is one written? |
 //! | `gguf` | the same of GGUF files, and their settings |
 //! | `package`, `llama_cpp`, `names` | how is a GGUF file a folder? |
-//! | `convert`, `stored_type`, `plan`, `atomic` | how does a folder become a GGUF file, or the other way round? |
+//! | `convert`, `stored_type`, `type_choice`, `plan`, `atomic` | how does a folder become a GGUF file, or the other way round? |
 //! | `weights` | which tensors are there, and which were used? |
 
 pub mod atomic;
@@ -36,11 +36,15 @@ pub mod safetensors;
 pub mod sentence;
 mod source;
 mod stored_type;
+mod type_choice;
 mod weights;
 
+// Files are made of tensors: who reads files need not know where tensors are defined.
+pub use crate::quant::Tensor;
 pub use huggingface::{Folder, TokenizerFiles};
 pub use plan::TensorPlan;
 pub use sentence::{DenseModule, SentenceModules};
 pub use source::Source;
 pub use stored_type::stored_type;
+pub use type_choice::{Form, ResolvedTypes, TypeChoice};
 pub use weights::Weights;

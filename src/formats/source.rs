@@ -56,6 +56,15 @@ impl Source {
         }
     }
 
+    /// A GGUF file as it is, whatever model it holds.
+    ///
+    /// # Errors
+    /// `Io` when it cannot be read, and as [`Reader::open`].
+    pub fn open_gguf(path: &Path) -> Result<Reader> {
+        let bytes = mapping::map_file(path).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))?;
+        Reader::open(&bytes).map_err(|e| e.within(path.display()))
+    }
+
     fn package(path: &Path) -> Result<Source> {
         let within = |e: Error| e.within(path.display());
         let bytes = mapping::map_file(path).map_err(|e| within(Error::new(ErrorKind::Io, e.to_string())))?;

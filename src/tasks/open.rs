@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::options::{Precision, check_threads};
-use super::{Description, Memory, Options, Prompt, Request, sample};
+use super::{Description, Memory, Options, Probes, Prompt, Request, sample};
 use crate::engine::cpu::kernels;
 use crate::engine::{Batch, threads};
 use crate::error::{Error, ErrorKind, Result, fail};
@@ -22,6 +22,8 @@ struct Inner {
     tokenizer: Tokenizer,
     encoder: Encoder,
     description: Description,
+    /// What is wrong with them does not keep a model from its work.
+    probes: Result<Option<Probes>>,
 }
 
 impl std::fmt::Debug for Model {
@@ -72,7 +74,7 @@ impl Model {
             check_vocabulary(&tokenizer, &encoder)?;
             let max_tokens = max_tokens(&sentence, &tokenizer, &encoder)?;
             let description = describe(&encoder, &tokenizer, sentence, max_tokens, options)?;
-            Ok(Model { inner: Arc::new(Inner { tokenizer, encoder, description }) })
+            Ok(Model { inner: Arc::new(Inner { tokenizer, encoder, description, probes: Probes::of(source) }) })
         };
         opened().map_err(|e: Error| e.within(source.describe()))
     }
@@ -109,6 +111,11 @@ impl Model {
         }
         let graph = self.encoder().graph(&self.output(&Request::default()))?;
         self.encoder().engine().run_bytes(&graph, &batch, self.threads())
+    }
+
+    /// The golden probes of the model's file, if it has any.
+    pub(super) fn probes(&self) -> Result<Option<&Probes>> {
+        self.inner.probes.as_ref().map(Option::as_ref).map_err(Error::clone)
     }
 
     pub(super) fn tokenizer(&self) -> &Tokenizer {
