@@ -15,6 +15,11 @@ mod shared;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cloze::formats::convert::{Contents, quantised};
+use cloze::formats::{Source, Tensor};
+use cloze::quant::{Bytes, Dtype};
+use cloze::{Model, Options, Precision, Probes, Tolerance};
+
 use shared::{compiler, library, library_folder, root, scratch, succeed};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -127,6 +132,34 @@ fn bad_input_gets_a_clear_answer() {
 #[test]
 fn deadlines_and_cancellation_keep_what_is_finished() {
     check("stop.c", &[Plain, Address, Thread], Some(2000));
+}
+
+/// The folder of tests/golden as a quantised file that has probes; where `damaged`, with a matrix of zeros.
+fn with_probes(name: &str, damaged: bool) -> PathBuf {
+    let source = Source::open(&root().join("tests/golden/models/tiny-sharded")).unwrap();
+    let mut contents = Contents::of(&source).unwrap();
+    let types = |item: &_| quantised(Dtype::Q8_0)(item);
+    let options = Options { precision: Precision::F32, ..Options::default() };
+    let mut probes = Probes::make(&Model::load(source.describe(), &options).unwrap()).unwrap();
+    probes.tolerance = Tolerance::of_types(contents.items.iter().filter_map(|item| Some((item.tensor.dtype(), types(item)?))));
+    probes.write(&mut contents.metadata);
+    for item in contents.items.iter_mut().filter(|item| damaged && item.gguf_name == "blk.0.ffn_up.weight") {
+        let zeros = Bytes::owned(vec![0u8; item.tensor.bytes().len()]);
+        item.tensor = Tensor::new(item.tensor.dtype(), item.tensor.shape().to_vec(), zeros).unwrap();
+    }
+    let path = scratch().join(name);
+    contents.write_gguf(&path, types, |_, _| {}).unwrap();
+    path
+}
+
+#[test]
+fn a_file_proves_itself_or_the_status_tells_that_it_does_not() {
+    let (sound, tampered) = (with_probes("sound.gguf", false), with_probes("tampered.gguf", true));
+    for build in [Plain, Address] {
+        let program = compile("tests/capi/verify.c", build);
+        let printed = succeed(command(&program, build).arg(model()).arg(&sound).arg(&tampered), "verify.c");
+        assert_eq!(printed, "");
+    }
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Does the command line keep its word? The real binary, on a small committed model: forms, streams, errors, exit codes.
 #![cfg(feature = "cli")]
 
+#[path = "cli/store.rs"]
+mod store;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -431,7 +434,7 @@ fn help_and_version_are_answers() {
     assert_eq!(cloze(&["--version"], "").out, format!("cloze {}\n", env!("CARGO_PKG_VERSION")));
     let help = cloze(&["--help"], "");
     assert_eq!((help.code, &*help.err), (0, ""));
-    for command in ["encode", "tokenize", "inspect", "bench"] {
+    for command in ["encode", "tokenize", "convert", "quantize", "verify", "inspect", "bench"] {
         assert!(help.out.contains(command));
         let help = cloze(&[command, "--help"], "");
         assert!(help.code == 0 && help.out.contains("Examples:"), "{command}");

@@ -14,8 +14,8 @@ pub(super) const VERB: Verb = Verb {
   cloze quantize -m minilm.gguf -o minilm-q4_0.gguf --type q4_0
   cloze quantize -m models/minilm -o mixed.gguf --type q4_0 --tensor 'blk.*.ffn_down.weight=q8_0' --tensor token_embd.weight=q4_0
 
-The encoder's linear layers get TYPE. Token embedding, pooler and heads get at least q8_0, embeddings of positions and
-segments f16, norms and biases f32; where rows are no whole blocks of a type, the next type that fits takes its place.
+The encoder's linear layers get TYPE. Token embedding, pooler and heads get at least q8_0; norms, biases and embeddings
+of positions and segments stay f32; where rows are no whole blocks of a type, the next type that fits takes its place.
 --tensor makes exceptions, by the names that `cloze inspect` of a GGUF file lists. Quantise from the original, not
 from a quantised file: losses add up.",
     build,

@@ -21,28 +21,29 @@ const fn allow(lowest_cosine: f32, largest_error: f32) -> Tolerance {
 }
 
 /// What is left between processors: the same numbers, summed in another order.
-const SAME: Tolerance = allow(0.9999, 0.001);
+const SAME: Tolerance = allow(0.99999, 0.0005);
 
 /// Arithmetic of eight bits, on weights of any type.
-pub(super) const INT8: Tolerance = allow(0.99, 0.03);
+pub(super) const INT8: Tolerance = allow(0.995, 0.04);
 
-/// Of files whose coarsest weights are of this type.
+/// Of files whose coarsest new weights are of this type, computed at f32 or in eight bits: about three times the loss of the worst
+/// probe (of all-MiniLM-L6-v2 the empty text), since other models lose more or less.
 const ROWS: &[(Dtype, Tolerance)] = &[
     (Dtype::F32, SAME),
     (Dtype::F16, allow(0.9999, 0.002)),
-    (Dtype::Bf16, allow(0.999, 0.01)),
+    (Dtype::Bf16, allow(0.9995, 0.01)),
     (Dtype::Q8_0, INT8),
     (Dtype::Q8K, INT8),
-    (Dtype::Q6K, allow(0.99, 0.03)),
-    (Dtype::Q5K, allow(0.97, 0.05)),
-    (Dtype::Q5_1, allow(0.97, 0.05)),
-    (Dtype::Q5_0, allow(0.97, 0.05)),
-    (Dtype::Q4K, allow(0.9, 0.1)),
-    (Dtype::Q4_1, allow(0.9, 0.1)),
-    (Dtype::Q4_0, allow(0.9, 0.1)),
-    (Dtype::Iq4Nl, allow(0.9, 0.1)),
-    (Dtype::Q3K, allow(0.7, 0.3)),
-    (Dtype::Q2K, allow(0.3, 0.5)),
+    (Dtype::Q6K, allow(0.99, 0.04)),
+    (Dtype::Q5K, allow(0.93, 0.1)),
+    (Dtype::Q5_1, allow(0.93, 0.1)),
+    (Dtype::Q5_0, allow(0.93, 0.1)),
+    (Dtype::Q4K, allow(0.9, 0.13)),
+    (Dtype::Q4_1, allow(0.75, 0.2)),
+    (Dtype::Q4_0, allow(0.75, 0.2)),
+    (Dtype::Iq4Nl, allow(0.75, 0.2)),
+    (Dtype::Q3K, allow(0.7, 0.25)),
+    (Dtype::Q2K, allow(0.4, 0.6)),
 ];
 
 impl Tolerance {

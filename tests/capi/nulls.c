@@ -70,6 +70,9 @@ static void describing(const cloze_model *model, cloze_error *error) {
     REFUSES("model", cloze_model_describe(NULL, NULL, 0, &number, error));
     REFUSES("needed", cloze_model_describe(model, NULL, 0, NULL, error));
     REFUSES("buffer", cloze_model_describe(model, NULL, 100000, &number, error));
+    REFUSES("model", cloze_model_verify(NULL, NULL, 0, &number, error));
+    REFUSES("needed", cloze_model_verify(model, NULL, 0, NULL, error));
+    REFUSES("buffer", cloze_model_verify(model, NULL, 100000, &number, error));
 
     REFUSES("model", cloze_memory_statistics(NULL, "calls", &number, error));
     REFUSES("key", cloze_memory_statistics(model, NULL, &number, error));
