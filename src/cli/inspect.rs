@@ -23,7 +23,7 @@ pub(super) const VERB: Verb = Verb {
   cloze inspect -m models/minilm
   cloze inspect -m models/minilm --json | jq .model
   cloze inspect -m minilm-q8_0.gguf
-  cloze inspect -m minilm-q8_0.gguf --json --full | jq '.gguf.settings[\"tokenizer.ggml.tokens\"]'
+  cloze inspect -m minilm-q8_0.gguf --json --full | jq .gguf.settings
 
 Every tensor is read and searched for values that are not finite. Of a GGUF file, tensors have the names that
 --tensor of `cloze quantize` takes, and long settings are shortened unless --full asks for all of them.",

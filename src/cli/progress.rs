@@ -9,6 +9,8 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Of a stream of texts, whose end is not known.
 const TEXTS: &str = "{spinner} {human_pos} texts, {per_sec}, {elapsed}";
+/// Of what cannot tell how far it is.
+const STAGE: &str = "{spinner} {msg}";
 /// Of bytes that are counted beforehand.
 const BYTES: &str = "{msg} {bar:30} {bytes} of {total_bytes}, {elapsed}";
 
@@ -37,7 +39,9 @@ impl Progress {
     /// What begins now; shown at once, since it may not report for long.
     pub fn say(&mut self, message: &'static str) {
         if self.wanted {
-            self.show().set_message(message);
+            let bar = self.show();
+            bar.set_style(style(STAGE));
+            bar.set_message(message);
         }
     }
 
@@ -49,8 +53,12 @@ impl Progress {
     /// `done` of `all` are done.
     pub fn of(&mut self, done: usize, all: usize) {
         if self.wanted && (self.bar.is_some() || self.started.elapsed() > Duration::from_secs(1)) {
+            let form = self.form;
             let bar = self.show();
-            bar.set_length(all as u64);
+            if bar.length() != Some(all as u64) {
+                bar.set_style(style(form));
+                bar.set_length(all as u64);
+            }
             bar.set_position(done as u64);
         }
     }
@@ -58,13 +66,14 @@ impl Progress {
     fn show(&mut self) -> &ProgressBar {
         let (form, started) = (self.form, self.started);
         self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_elapsed(started.elapsed());
-            match ProgressStyle::with_template(form) {
-                Ok(style) => bar.with_style(style),
-                Err(_) => bar,
-            }
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            bar.with_elapsed(started.elapsed()).with_style(style(form))
         })
     }
+}
+
+fn style(form: &str) -> ProgressStyle {
+    ProgressStyle::with_template(form).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 impl Drop for Progress {
