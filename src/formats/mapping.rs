@@ -7,9 +7,9 @@ use std::io::{ErrorKind as Cause, Read};
 use std::ops::Range;
 use std::path::Path;
 
+use memmap2::Mmap;
 #[cfg(unix)]
 use memmap2::UncheckedAdvice;
-use memmap2::Mmap;
 
 use crate::quant::{Bytes, Owner};
 

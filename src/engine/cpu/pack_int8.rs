@@ -47,11 +47,9 @@ fn pack_output(row: &mut [f32], outliers: &[u32], panel: &mut [f32], column: usi
     for (block, part) in row.chunks_exact(BLOCK).zip(bytes[PANEL_HEAD..].chunks_exact_mut(PANEL_BLOCK)) {
         let (scale, inverse) = scale(block)?;
         part[column * 2..column * 2 + 2].copy_from_slice(&scale.to_ne_bytes());
-        let mut sum = 0;
-        for (k, x) in block.iter().enumerate() {
-            let q = (x * inverse).round().clamp(-127.0, 127.0) as i32;
-            part[PANEL * 2 + (k / 4 * PANEL + column) * 4 + k % 4] = q as i8 as u8;
-            sum += q;
+        let (q, sum) = quantise(block, inverse);
+        for (k, four) in q.as_chunks::<4>().0.iter().enumerate() {
+            part[PANEL * 2 + (k * PANEL + column) * 4..][..4].copy_from_slice(four);
         }
         total += f64::from(sum) * f64::from(scale.to_f32());
     }
@@ -59,10 +57,25 @@ fn pack_output(row: &mut [f32], outliers: &[u32], panel: &mut [f32], column: usi
     Ok(())
 }
 
+/// A block's numbers as the bytes of i8, and their sum.
+fn quantise(block: &[f32], inverse: f32) -> ([u8; BLOCK], i32) {
+    // Adding 1.5 * 2^23 rounds to nearest and leaves the whole number in the lowest bits: in vectors, where a call would round
+    // one number at a time.
+    const MAGIC: f32 = 12_582_912.0;
+    let (mut q, mut sum) = ([0; BLOCK], 0);
+    for (q, x) in q.iter_mut().zip(block) {
+        let whole = ((x * inverse).clamp(-127.0, 127.0) + MAGIC).to_bits().wrapping_sub(MAGIC.to_bits());
+        *q = whole as u8;
+        sum += whole.cast_signed();
+    }
+    (q, sum)
+}
+
 /// A block's scale as Q8_0 defines it, and the factor that quantises: that of the rounded scale, which brings a block that was
 /// Q8_0 in the file back to the very numbers it had.
 fn scale(block: &[f32]) -> std::result::Result<(f16, f32), f32> {
-    let largest = block.iter().fold(0f32, |m, x| m.max(x.abs()));
+    // Without a sign, bits are ordered as the numbers are, and their largest is found in vectors.
+    let largest = f32::from_bits(block.iter().fold(0, |m, x| x.abs().to_bits().max(m)));
     let scale = f16::from_f32(largest / 127.0);
     match scale.to_f32() {
         s if s.is_infinite() => Err(largest),
