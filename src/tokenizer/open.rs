@@ -3,6 +3,7 @@
 //! `tokenizer.json` is complete and comes first; `vocab.txt` needs BERT's rules beside it. `tokenizer_config.json` changes both,
 //! in the way in which the reference lets it.
 
+use serde::Deserialize;
 use serde_json::Value;
 use tokenizers::normalizers::{BertNormalizer, Lowercase, NormalizerWrapper, Sequence};
 use tokenizers::{Model, ModelWrapper, PostProcessorWrapper, TruncationDirection};
@@ -83,11 +84,19 @@ fn from_json(json: &[u8], config: Option<&Value>, special: &SpecialTokens) -> Re
     Ok(inner)
 }
 
+/// The part of tokenizer.json that is looked at before the crate reads it all; the rest is only checked for being JSON, since
+/// keeping a vocabulary once more takes as long as all else that opening does.
+#[derive(Deserialize)]
+struct Processor {
+    #[serde(default)]
+    post_processor: Value,
+}
+
 /// What the crate would panic about: JSON that is cut off, and templates that name special tokens they do not define.
 fn check_json(json: &[u8]) -> Result<()> {
     let malformed = |e: serde_json::Error| format!("tokenizer.json: the JSON is malformed: {}", json_message(&e));
-    let file: Value = serde_json::from_slice(json).map_err(|e| Error::new(ErrorKind::InvalidFile, malformed(e)))?;
-    let mut processors = vec![file.get("post_processor").unwrap_or(&Value::Null)];
+    let file: Processor = serde_json::from_slice(json).map_err(|e| Error::new(ErrorKind::InvalidFile, malformed(e)))?;
+    let mut processors = vec![&file.post_processor];
     while let Some(processor) = processors.pop() {
         processors.extend(processor.get("processors").and_then(Value::as_array).into_iter().flatten());
         for name in ["single", "pair"] {
