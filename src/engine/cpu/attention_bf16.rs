@@ -12,8 +12,12 @@ use super::kernels::Kernels;
 pub(super) struct Bf16 {
     /// One tile.
     pub tile: unsafe fn(&PairTile),
-    /// Rounds `n` numbers to bf16, which may overwrite them from the front.
+    /// Rounds `n` numbers to bf16.
     pub narrow: unsafe fn(x: *const f32, n: usize, out: *mut u16),
+    /// As [`super::rowwise::softmax`], the results as bf16, which overwrite the scores from the front; `padded` is even.
+    pub softmax: unsafe fn(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32,
+    /// `out = x * factor` for `n` numbers.
+    pub scale: unsafe fn(x: *const f32, factor: f32, n: usize, out: *mut f32),
     /// Rounds the numbers of two rows to bf16 pairs; without a second row (null) to pairs with zero.
     pub pair: unsafe fn(first: *const f32, second: *const f32, n: usize, out: *mut u32),
 }
@@ -71,15 +75,12 @@ pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch
             let factor = 1.0 / (size as f32).sqrt();
             for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
                 let row = scores.add(r * row_stride(tokens));
-                *sum = (kernels.softmax)(row, tokens, keys, factor);
-                (bf16.narrow)(row, token_pairs * 2, row.cast());
+                *sum = (bf16.softmax)(row, tokens, token_pairs * 2, factor);
             }
             let mix = Product { a: scores.cast::<u16>(), a_stride: row_stride(tokens) * 2, pairs: token_pairs, panels: value_panels };
             multiply(kernels, bf16, &mix, rows, columns, mixed, columns);
             for (r, sum) in inverse.iter().enumerate().take(rows) {
-                let out = std::slice::from_raw_parts_mut(head.out.add((first + r) * head.out_stride), size);
-                let row = std::slice::from_raw_parts(mixed.add(r * columns), size);
-                out.iter_mut().zip(row).for_each(|(o, x)| *o = x * sum);
+                (bf16.scale)(mixed.add(r * columns), *sum, size, head.out.add((first + r) * head.out_stride));
             }
         }
     }

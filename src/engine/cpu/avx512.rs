@@ -56,7 +56,7 @@ mod x86 {
     pub(in super::super) const BF16: Kernels = Kernels {
         name: "avx512bf16",
         available: || (VNNI.available)() && std::arch::is_x86_feature_detected!("avx512bf16"),
-        bf16: Some(&Bf16 { tile: pair_tile, narrow, pair }),
+        bf16: Some(&Bf16 { tile: pair_tile, narrow, softmax: softmax_bf16, scale, pair }),
         ..VNNI
     };
 
@@ -274,6 +274,49 @@ mod x86 {
                 let mask = first((n - i).min(16));
                 let half = halves(_mm512_maskz_loadu_ps(mask, x.add(i)));
                 _mm512_mask_cvtepi32_storeu_epi16(out.add(i).cast(), mask, half);
+                i += 16;
+            }
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
+    unsafe fn softmax_bf16(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32 {
+        // SAFETY: the caller gives `padded` >= n numbers; each step reads its numbers before it writes their halves, further back.
+        unsafe {
+            let mut top = _mm512_set1_ps(f32::NEG_INFINITY);
+            let mut i = 0;
+            while i < n {
+                let mask = first((n - i).min(16));
+                top = _mm512_max_ps(top, _mm512_mask_loadu_ps(_mm512_set1_ps(f32::NEG_INFINITY), mask, row.add(i)));
+                i += 16;
+            }
+            let (largest, factor) = (_mm512_set1_ps(_mm512_reduce_max_ps(top)), _mm512_set1_ps(scale));
+            let mut sum = _mm512_setzero_ps();
+            let out = row.cast::<u16>();
+            let mut i = 0;
+            while i < padded {
+                let e = math::exp::<Avx512>(_mm512_mul_ps(
+                    _mm512_sub_ps(_mm512_maskz_loadu_ps(first((padded - i).min(16)), row.add(i)), largest),
+                    factor,
+                ));
+                let e = _mm512_maskz_mov_ps(first(n.saturating_sub(i).min(16)), e);
+                sum = _mm512_add_ps(sum, e);
+                _mm512_mask_cvtepi32_storeu_epi16(out.add(i).cast(), first((padded - i).min(16)), halves(e));
+                i += 16;
+            }
+            1.0 / _mm512_reduce_add_ps(sum)
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn scale(x: *const f32, factor: f32, n: usize, out: *mut f32) {
+        // SAFETY: the caller gives `n` numbers and room for as many.
+        unsafe {
+            let mut i = 0;
+            while i < n {
+                let mask = first((n - i).min(16));
+                let v = _mm512_mul_ps(_mm512_maskz_loadu_ps(mask, x.add(i)), _mm512_set1_ps(factor));
+                _mm512_mask_storeu_ps(out.add(i), mask, v);
                 i += 16;
             }
         }

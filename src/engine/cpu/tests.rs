@@ -235,11 +235,31 @@ fn every_bf16_function_agrees_with_its_definition() {
             unsafe { (functions.pair)(x.as_ptr(), y.as_ptr(), n, pairs.as_mut_ptr()) }
             let bits = |v: f32| u32::from(bf16::from_f32(v).to_bits());
             assert!((0..n).all(|i| pairs[i] == bits(x[i]) | bits(y[i]) << 16), "{}", table.name);
-            let mut in_place = x.clone();
-            // SAFETY: as above; the halves come to lie in the first half of the numbers.
-            unsafe { (functions.narrow)(in_place.as_ptr(), n, in_place.as_mut_ptr().cast()) }
-            let halves: Vec<u32> = in_place.iter().flat_map(|v| [v.to_bits() & 0xffff, v.to_bits() >> 16]).take(n).collect();
-            assert!((0..n).all(|i| halves[i] == bits(x[i])), "{} n {n}", table.name);
+            let mut halves = vec![0u16; n];
+            // SAFETY: as above.
+            unsafe { (functions.narrow)(x.as_ptr(), n, halves.as_mut_ptr()) }
+            assert!((0..n).all(|i| u32::from(halves[i]) == bits(x[i])), "{} n {n}", table.name);
+            let mut scaled = vec![0f32; n];
+            // SAFETY: as above.
+            unsafe { (functions.scale)(x.as_ptr(), 0.3, n, scaled.as_mut_ptr()) }
+            assert!((0..n).all(|i| scaled[i] == x[i] * 0.3), "{} n {n}", table.name);
+            let padded = n.next_multiple_of(2);
+            let mut row = x.clone();
+            row.resize(padded.next_multiple_of(PANEL), 9.0);
+            let mut exact = row.clone();
+            // SAFETY: whole panels.
+            let (inverse, slow) = unsafe {
+                (
+                    (functions.softmax)(row.as_mut_ptr(), n, padded, 0.7),
+                    (reference::KERNELS.softmax)(exact.as_mut_ptr(), n, exact.len(), 0.7),
+                )
+            };
+            assert!((inverse - slow).abs() < 1e-5 * slow, "{} n {n}: {inverse} and {slow}", table.name);
+            for i in 0..padded {
+                let half = bf16::from_bits((row[i / 2].to_bits() >> (i % 2 * 16)) as u16).to_f32();
+                let truth = if i < n { exact[i] } else { 0.0 };
+                assert!((half - truth).abs() <= truth / 250.0, "{} n {n} at {i}: {half} and {truth}", table.name);
+            }
         }
         for (rows, pairs) in (1..=table.tile_rows).flat_map(|r| [0, 1, 5, 32].map(|p| (r, p))) {
             let mut half = |n: usize| numbers.take(n).iter().map(|x| bf16::from_f32(*x)).collect::<Vec<_>>();
