@@ -327,8 +327,8 @@ cloze_status cloze_options_set(cloze_options *options,
 void cloze_options_free(cloze_options *options);
 
 /**
- * Opens the model in the folder `path`, a NUL-terminated path: a Hugging Face or sentence-transformers folder with
- * config.json, safetensors weights and a tokenizer. The weights are mapped, not copied, where their form allows: do not
+ * Opens the model at `path`, a NUL-terminated path: a Hugging Face or sentence-transformers folder with config.json,
+ * safetensors weights and a tokenizer, or a GGUF file. The weights are mapped, not copied, where their form allows: do not
  * change or shorten the files while the model is in use. `options` may be NULL for the defaults. `model` receives the
  * model's first reference, or NULL on an error; give it back with cloze_model_free.
  *
@@ -344,8 +344,8 @@ cloze_status cloze_model_load(const char *path,
 
 /**
  * Opens a model whose files are in memory: `count` files, file `i` with the NUL-terminated name `names[i]` (relative to the
- * model's folder, with `/`, such as `1_Pooling/config.json`) and the `lengths[i]` bytes at `datas[i]`. The bytes are copied:
- * the caller may free them when the call returns. Otherwise as cloze_model_load.
+ * model's folder, with `/`, such as `1_Pooling/config.json`) and the `lengths[i]` bytes at `datas[i]`; or one GGUF file, of
+ * any name. The bytes are copied: the caller may free them when the call returns. Otherwise as cloze_model_load.
  *
  * Errors: as cloze_model_load; CLOZE_INVALID_ARGUMENT for a name that is given twice or leaves the folder.
  *

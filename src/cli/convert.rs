@@ -18,7 +18,7 @@ pub(super) const VERB: Verb = Verb {
 A name that ends with .gguf becomes a GGUF file, any other a folder with safetensors. Without --type numbers stay
 as they are, but for what the form does not have: in a folder, quantised tensors become f32. A GGUF file also gets
 golden probes, texts and the vectors that the model gives for them at f32, which `cloze verify` computes again.
-OUT appears when it is whole: an error leaves nothing behind, a killed process a file called .OUT.PID.partial.",
+OUT appears when it is whole: an error leaves nothing behind, a killed process .OUT.PID-N.partial, which may be deleted.",
     build,
     run: store::run,
 };

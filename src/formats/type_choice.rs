@@ -42,7 +42,7 @@ impl TypeChoice {
         Dtype::all().filter(|dtype| dtype.is_float()).map(|dtype| dtype.name().to_lowercase()).collect()
     }
 
-    /// Asks for a type: of the linear layers of a GGUF file, where the table of [`stored_type`](super::stored_type) guards the
+    /// Asks for a type: of the linear layers of a GGUF file, where the table of [`stored_type`](super::stored_type()) guards the
     /// rest; of every tensor of a folder.
     ///
     /// # Errors

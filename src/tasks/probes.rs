@@ -43,6 +43,9 @@ const LONG: &str = "The committee met in the old town hall on a rainy Tuesday ev
 /// A text of more tokens than this is not made: it would be slow to verify and say nothing new.
 const LONGEST: usize = 1024;
 
+/// A file with more probes than this is refused: comparing each with all others would take for ever.
+const MOST: usize = 1000;
+
 /// Texts, the vectors that the model gave for them, and how near its answers must stay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Probes {
@@ -95,6 +98,9 @@ impl Probes {
         if texts.is_empty() || dimensions == 0 || texts.len().checked_mul(dimensions) != Some(vectors.len()) {
             let (texts, values) = (texts.len(), vectors.len());
             return Err(damaged(format!("{TEXTS} has {texts} texts, {VECTORS} {values} numbers, {DIMENSIONS} is {dimensions}")));
+        }
+        if texts.len() > MOST {
+            return Err(damaged(format!("{TEXTS} has {} texts, expected at most {MOST}", texts.len())));
         }
         if let Some(at) = vectors.iter().position(|v| !(*v as f32).is_finite()) {
             return Err(damaged(format!("{VECTORS}: number {at} is {}", vectors[at])));
@@ -195,9 +201,13 @@ mod tests {
             (LARGEST_ERROR, Value::F32(f32::INFINITY)),
         ] {
             let mut damaged = sound.clone();
-            damaged.set(key, value.clone());
+            damaged.set(key, value);
             let e = Probes::read(&damaged).unwrap_err();
             assert!(e.kind() == ErrorKind::InvalidFile && e.message().contains(key), "{key}: {e}");
         }
+        let count = MOST + 1;
+        let many = Probes { texts: vec![String::new(); count], vectors: vec![0.0; count], dimensions: 1, ..probes() };
+        many.write(&mut sound);
+        assert!(Probes::read(&sound).unwrap_err().message().contains("at most 1000"));
     }
 }

@@ -1,6 +1,6 @@
 //! Does this model still give the answers that its file promises?
 //!
-//! [`Model::verify`] asks the golden [`Probes`](super::Probes) of the model's file again and compares: cosine and largest
+//! [`Model::verify`] asks the golden [`Probes`] of the model's file again and compares: cosine and largest
 //! difference of each vector, and whether each probe still has the same nearest neighbours among the others.
 
 use std::cmp::Ordering;
@@ -71,7 +71,7 @@ impl Model {
             let told = "the model has no golden probes to verify by; `cloze convert -m MODEL -o NAME.gguf` writes a file that has";
             return fail(ErrorKind::InvalidArgument, told);
         };
-        let (vectors, dimensions) = ask(self, &probes.texts).map_err(|e| e.within("verify"))?;
+        let (vectors, dimensions) = ask(self, &probes.texts).map_err(|e| e.within("golden probes"))?;
         if dimensions != probes.dimensions {
             let told = format!("the probes have {} values, the model's vectors {dimensions}; convert the model again", probes.dimensions);
             return fail(ErrorKind::InvalidFile, told);
