@@ -11,7 +11,7 @@
 //! are never -128.
 
 use super::gemm::{Ahead, PANEL};
-use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout};
+use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::simd::Simd;
 
 /// The whole numbers that int8 kernels need beside [`Simd`].
@@ -105,17 +105,17 @@ pub(super) unsafe fn dot_tile<D: Dot, const ROWS: usize, const COLUMNS: usize>(t
         for i in 0..COLUMNS {
             let column = i * D::S::LANES;
             let bias = if t.bias.is_null() { D::S::splat(0.0) } else { D::S::load(t.bias.add(at + column)) };
-            let weights = D::S::load(head.add(column));
+            let (weights, unit) = (D::S::load(head.add(column)), D::S::load(head.add(UNITS * PANEL + column)));
             for r in 0..ROWS {
                 let row = t.a.add(r * t.layout.stride).cast::<f32>();
-                let scaled = D::S::fma(totals[r][i], D::S::splat(*row), bias);
+                let scaled = D::S::fma(D::S::mul(totals[r][i], unit), D::S::splat(*row), bias);
                 let low = *row.add(1) + *row * D::TAKES;
                 totals[r][i] = D::S::fma(D::S::splat(low), weights, scaled);
             }
         }
         for o in 0..t.outliers {
             for i in 0..COLUMNS {
-                let weights = D::S::load(head.add((1 + o) * PANEL + i * D::S::LANES));
+                let weights = D::S::load(head.add((OUTLIER_ROWS + o) * PANEL + i * D::S::LANES));
                 for r in 0..ROWS {
                     let x = *t.a.add(r * t.layout.stride).cast::<f32>().add(RowLayout::OUTLIERS_AT / 4 + o);
                     totals[r][i] = D::S::fma(D::S::splat(x), weights, totals[r][i]);

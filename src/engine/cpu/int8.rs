@@ -1,8 +1,9 @@
 //! How are int8 weights and activations laid out?
 //!
 //! **Weights** are kept as Q8_0 keeps them, in blocks twice as long: [`BLOCK`] inputs of one output share a scale (f16),
-//! `w = scale * q` with `q` from -127 to 127. (Blocks of 32 are no more accurate here and cost 5 % of the time; see benches.) A matrix is packed in panels of [`PANEL`] outputs; a panel is, in this order,
+//! `w = unit * scale * q` with `q` from -127 to 127. (Blocks of 32 are no more accurate here and cost 5 % of the time; see benches.) A matrix is packed in panels of [`PANEL`] outputs; a panel is, in this order,
 //! - for each output the sum of its weights (f32): what a shift of all inputs adds to the output;
+//! - for each output the unit of its scales (f32, a power of two), which keeps them where f16 is exact;
 //! - [`OUTLIERS`] rows of f32 weights: the inputs that stay in f32;
 //! - for each block: the outputs' scales (f16), then for each four inputs the outputs' `q`, four bytes an output.
 //!
@@ -10,7 +11,7 @@
 //! smallest and largest value: a row's bits depend on nothing else. A row is, in this order, scale, low, the [`OUTLIERS`]
 //! inputs that stay in f32 (one cache line together), and the `q` of all blocks.
 //!
-//! An output is then `scale * sum over blocks (w_scale * sum(q_w * q)) + low * sum(w) + bias + sum(outlier * w)`: the inner
+//! An output is then `scale * unit * sum over blocks (w_scale * sum(q_w * q)) + low * sum(w) + bias + sum(outlier * w)`: the inner
 //! sums are exact integers (at most 64 * 127 * 255 < 2^24), the blocks are added in f32 in their order.
 //!
 //! **Outliers.** A few columns of a normalised row are often ten times as large as all others (Dettmers et al., LLM.int8(),
@@ -24,8 +25,12 @@ pub(super) const BLOCK: usize = 64;
 /// Most inputs of a matrix that stay in f32.
 pub(super) const OUTLIERS: usize = 8;
 
-/// Bytes of a panel before its blocks: sums, then outliers' weights.
-pub(super) const PANEL_HEAD: usize = PANEL * 4 + OUTLIERS * PANEL * 4;
+/// Rows of a panel's head: sums, units, then outliers' weights.
+pub(super) const UNITS: usize = 1;
+/// First row of the outliers' weights.
+pub(super) const OUTLIER_ROWS: usize = 2;
+/// Bytes of a panel before its blocks.
+pub(super) const PANEL_HEAD: usize = (OUTLIER_ROWS + OUTLIERS) * PANEL * 4;
 /// Bytes of a block of a panel: scales, then weights.
 pub(super) const PANEL_BLOCK: usize = PANEL * 2 + BLOCK * PANEL;
 /// Bytes of a row before its blocks: scale, low, outliers, filled up to a cache line.

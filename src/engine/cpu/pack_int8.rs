@@ -3,10 +3,10 @@
 use half::f16;
 
 use super::gemm::PANEL;
-use super::int8::{BLOCK, PANEL_BLOCK, PANEL_HEAD, panel_bytes};
+use super::int8::{BLOCK, OUTLIER_ROWS, PANEL_BLOCK, PANEL_HEAD, UNITS, panel_bytes};
 use super::pack::check_finite;
 use crate::engine::weights::Weight;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 
 /// Packs `weight` (outputs, `depth`) into `panels`, zeros at first, a multiple of a panel's numbers; the inputs `outliers` go to the f32 rows.
 pub(super) fn pack(weight: &Weight, depth: usize, outliers: &[u32], panels: &mut [f32]) -> Result<()> {
@@ -19,7 +19,7 @@ pub(super) fn pack(weight: &Weight, depth: usize, outliers: &[u32], panels: &mut
             tensor.row(i, &mut row[..depth]);
             check_finite(&row, weight)?;
             let panel = &mut panels[output / PANEL * size..][..size];
-            pack_output(&mut row, outliers, panel, output % PANEL).map_err(|largest| too_large(weight, largest))?;
+            pack_output(&mut row, outliers, panel, output % PANEL);
             output += 1;
         }
     }
@@ -32,29 +32,32 @@ fn bytes_of(panel: &mut [f32]) -> &mut [u8] {
     unsafe { std::slice::from_raw_parts_mut(panel.as_mut_ptr().cast(), panel.len() * 4) }
 }
 
-fn too_large(weight: &Weight, largest: f32) -> Error {
-    let told = format!("tensor {:?} holds {largest:e}, too large for int8; open the model with precision f32", weight.name);
-    Error::new(ErrorKind::Unsupported, told)
-}
-
-/// Writes one output's weights into column `column` of its panel, or returns a weight whose scale f16 cannot hold.
-fn pack_output(row: &mut [f32], outliers: &[u32], panel: &mut [f32], column: usize) -> std::result::Result<(), f32> {
+/// Writes one output's weights into column `column` of its panel.
+fn pack_output(row: &mut [f32], outliers: &[u32], panel: &mut [f32], column: usize) {
     for (o, input) in outliers.iter().enumerate() {
-        panel[(1 + o) * PANEL + column] = std::mem::take(&mut row[*input as usize]);
+        panel[(OUTLIER_ROWS + o) * PANEL + column] = std::mem::take(&mut row[*input as usize]);
     }
+    let unit = unit(largest(row) / 127.0);
     let mut total = 0f64;
     let bytes = bytes_of(panel);
     for (block, part) in row.chunks_exact(BLOCK).zip(bytes[PANEL_HEAD..].chunks_exact_mut(PANEL_BLOCK)) {
-        let (scale, inverse) = scale(block)?;
+        let (scale, inverse) = scale(block, unit);
         part[column * 2..column * 2 + 2].copy_from_slice(&scale.to_ne_bytes());
         let (q, sum) = quantise(block, inverse);
         for (k, four) in q.as_chunks::<4>().0.iter().enumerate() {
             part[PANEL * 2 + (k * PANEL + column) * 4..][..4].copy_from_slice(four);
         }
-        total += f64::from(sum) * f64::from(scale.to_f32());
+        total += f64::from(sum) * f64::from(scale.to_f32()) * f64::from(unit);
     }
     panel[column] = total as f32;
-    Ok(())
+    panel[UNITS * PANEL + column] = unit;
+}
+
+/// The power of two at or below an output's largest scale: divided by it, scales from 2^-14 of the largest on are exact in f16 to
+/// 11 bits, however small or large the weights are, and nothing is lost by the division.
+fn unit(scale: f32) -> f32 {
+    let power = f32::from_bits(scale.to_bits() & f32::INFINITY.to_bits());
+    if power > 0.0 { power } else { f32::MIN_POSITIVE }
 }
 
 /// A block's numbers as the bytes of i8, and their sum.
@@ -71,16 +74,19 @@ fn quantise(block: &[f32], inverse: f32) -> ([u8; BLOCK], i32) {
     (q, sum)
 }
 
-/// A block's scale as Q8_0 defines it, and the factor that quantises: that of the rounded scale, which brings a block that was
-/// Q8_0 in the file back to the very numbers it had.
-fn scale(block: &[f32]) -> std::result::Result<(f16, f32), f32> {
-    // Without a sign, bits are ordered as the numbers are, and their largest is found in vectors.
-    let largest = f32::from_bits(block.iter().fold(0, |m, x| x.abs().to_bits().max(m)));
-    let scale = f16::from_f32(largest / 127.0);
-    match scale.to_f32() {
-        s if s.is_infinite() => Err(largest),
-        s => Ok((scale, if s > 0.0 { 1.0 / s } else { 0.0 })),
-    }
+/// A block's scale as Q8_0 defines it, in units, and the factor that quantises: that of the rounded scale, which brings a block
+/// that was Q8_0 in the file back to the very numbers it had.
+fn scale(block: &[f32], unit: f32) -> (f16, f32) {
+    let scale = f16::from_f32(largest(block) / 127.0 / unit);
+    let rounded = scale.to_f32() * unit;
+    // A block too small for the unit, or a scale whose inverse f32 cannot hold, is zero beside its neighbours.
+    let inverse = 1.0 / rounded;
+    if inverse.is_finite() { (scale, inverse) } else { (f16::ZERO, 0.0) }
+}
+
+/// The largest number without its sign: without a sign, bits are ordered as the numbers are, and that is found in vectors.
+fn largest(numbers: &[f32]) -> f32 {
+    f32::from_bits(numbers.iter().fold(0, |m, x| x.abs().to_bits().max(m)))
 }
 
 #[cfg(test)]
@@ -91,8 +97,13 @@ mod tests {
 
     #[test]
     fn every_weight_is_within_half_a_step_and_outliers_are_exact() {
+        // However small or large: a scale that f16 holds as zero or not at all would make the weights vanish.
+        [1.0, 1e-9, 1e-30, 1e12, 1e30].into_iter().for_each(check_weights_of_size);
+    }
+
+    fn check_weights_of_size(size: f32) {
         let (outputs, depth) = (40, 70);
-        let value = |o: usize, k: usize| ((o * 31 + k * 17) % 101) as f32 / 50.0 - 1.0;
+        let value = |o: usize, k: usize| (((o * 31 + k * 17) % 101) as f32 / 50.0 - 1.0) * size;
         let bytes: Vec<u8> = (0..outputs * depth).flat_map(|i| value(i / depth, i % depth).to_le_bytes()).collect();
         let tensor = Tensor::new(Dtype::F32, vec![outputs, depth], Bytes::owned(bytes)).unwrap();
         let weight = Weight { name: "w".into(), role: Role::Matrix, tensors: vec![tensor] };
@@ -101,11 +112,12 @@ mod tests {
         for o in 0..64 {
             let panel = &mut panels[o / PANEL * panel_bytes(depth) / 4..][..panel_bytes(depth) / 4];
             let (column, mut sum) = (o % PANEL, 0.0);
-            let head = [panel[column], panel[PANEL + column], panel[2 * PANEL + column]];
+            let at = |row: usize| panel[row * PANEL + column];
+            let (head, unit) = ([at(0), at(OUTLIER_ROWS), at(OUTLIER_ROWS + 1)], at(UNITS));
             let bytes = bytes_of(panel);
             for k in 0..depth.next_multiple_of(BLOCK) {
                 let block = &bytes[PANEL_HEAD + k / BLOCK * PANEL_BLOCK..][..PANEL_BLOCK];
-                let scale = f16::from_ne_bytes([block[column * 2], block[column * 2 + 1]]).to_f32();
+                let scale = f16::from_ne_bytes([block[column * 2], block[column * 2 + 1]]).to_f32() * unit;
                 let q = i32::from(block[PANEL * 2 + (k % BLOCK / 4 * PANEL + column) * 4 + k % 4] as i8);
                 let outlier = [5, 64].iter().position(|x| *x == k);
                 let truth = if o < outputs && k < depth { value(o, k) } else { 0.0 };
@@ -115,7 +127,7 @@ mod tests {
                 }
                 sum += q as f32 * scale;
             }
-            assert!((head[0] - sum).abs() < 1e-4);
+            assert!((head[0] - sum).abs() < 1e-4 * size);
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{PANEL, Start, Tile};
-use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout};
+use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::kernels::{Kernels, NormRow};
 use crate::engine::graph::Activation;
 
@@ -42,12 +42,12 @@ unsafe fn dot_tile(t: &DotTile) {
                     }
                     sum += whole as f64 * f64::from(half::f16::from_bits(*part.cast::<u16>().add(j)).to_f32());
                 }
-                let mut value = sum * number(0) + number(4) * head(0);
+                let mut value = sum * head(UNITS) * number(0) + number(4) * head(0);
                 if !t.bias.is_null() {
                     value += f64::from(*t.bias.add(j));
                 }
                 for o in 0..t.outliers {
-                    value += number(RowLayout::OUTLIERS_AT + o * 4) * head(1 + o);
+                    value += number(RowLayout::OUTLIERS_AT + o * 4) * head(OUTLIER_ROWS + o);
                 }
                 *t.c.add(r * t.c_stride + j) = value as f32;
             }

@@ -79,7 +79,9 @@ pub(super) unsafe fn add_norm<S: Simd>(row: &NormRow) {
             let d = S::sub(S::load_part(out.add(whole), rest, mean_value), mean);
             squares = S::fma(d, d, squares);
         }
-        let factor = S::splat(1.0 / (S::sum(squares) / width as f32 + epsilon).sqrt());
+        // Squares that overflow would divide every number to nothing: that must show, not pass for an answer.
+        let variance = S::sum(squares) / width as f32;
+        let factor = S::splat(if variance.is_finite() { 1.0 / (variance + epsilon).sqrt() } else { f32::NAN });
         for i in (0..whole).step_by(S::LANES) {
             let d = S::mul(S::sub(S::load(out.add(i)), mean), factor);
             S::store(out.add(i), S::fma(d, S::load(weight.add(i)), S::load(bias.add(i))));

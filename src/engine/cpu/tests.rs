@@ -7,7 +7,7 @@ use super::buffer::Buffer;
 use super::calibrate::Calibration;
 use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile};
-use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, panel_bytes};
+use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS, panel_bytes};
 use super::kernels::{self, Kernels, NormRow};
 use super::pack::Packed;
 use super::plan::{Plan, When};
@@ -100,7 +100,10 @@ fn extreme(kind: usize, i: usize) -> (i8, u8) {
 fn int8_operands(kind: usize, depth: usize, rows: usize, numbers: &mut Numbers) -> (Vec<u8>, Vec<u8>) {
     let layout = RowLayout::new(depth);
     let mut panel = vec![0u8; panel_bytes(depth)];
-    let head: Vec<u8> = numbers.take(PANEL_HEAD / 4).iter().flat_map(|x| x.to_ne_bytes()).collect();
+    let mut head = numbers.take(PANEL_HEAD / 4);
+    head[UNITS * PANEL..(UNITS + 1) * PANEL].iter_mut().enumerate().for_each(|(j, unit)| *unit = [0.25, 0.5, 1.0][j % 3]);
+    let units = head[UNITS * PANEL..(UNITS + 1) * PANEL].to_vec();
+    let head: Vec<u8> = head.iter().flat_map(|x| x.to_ne_bytes()).collect();
     panel[..PANEL_HEAD].copy_from_slice(&head);
     for (b, block) in panel[PANEL_HEAD..].chunks_mut(PANEL_BLOCK).enumerate() {
         for j in 0..PANEL {
@@ -117,7 +120,7 @@ fn int8_operands(kind: usize, depth: usize, rows: usize, numbers: &mut Numbers) 
             let scale = half::f16::from_ne_bytes([block[j * 2], block[j * 2 + 1]]).to_f32();
             (0..BLOCK).map(|k| f32::from(block[PANEL * 2 + (k / 4 * PANEL + j) * 4 + k % 4] as i8)).sum::<f32>() * scale
         };
-        let total: f32 = panel[PANEL_HEAD..].chunks(PANEL_BLOCK).map(sum).sum();
+        let total: f32 = panel[PANEL_HEAD..].chunks(PANEL_BLOCK).map(sum).sum::<f32>() * units[j];
         panel[j * 4..j * 4 + 4].copy_from_slice(&total.to_ne_bytes());
     }
     let mut a = vec![0u8; layout.stride * rows];
