@@ -1,6 +1,6 @@
 //! Do damaged files of every kind leave the readers standing?
 //!
-//! The seeds in `tests/fuzz/seeds` and in the golden data, then mutations of them from a fixed sequence of random numbers, for 10
+//! The seeds in `tests/fuzz/seeds` and in the golden data, then mutations of them from a fixed sequence of random numbers, for 30
 //! seconds a format (`CLOZE_FUZZ_SECONDS` for another time). `tests/fuzz` has the same harness for cargo-fuzz, which needs a
 //! nightly compiler. An input that panics is written to the temporary folder and named.
 
@@ -76,7 +76,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
 
 fn run(name: &str, seeds: &[Vec<u8>], harness: fn(&[u8]) -> bool) {
     assert!(seeds.len() >= 3, "{name}: the seeds are missing");
-    let seconds = std::env::var("CLOZE_FUZZ_SECONDS").map_or(10, |s| s.parse().expect("CLOZE_FUZZ_SECONDS is a number of seconds"));
+    let seconds = std::env::var("CLOZE_FUZZ_SECONDS").map_or(30, |s| s.parse().expect("CLOZE_FUZZ_SECONDS is a number of seconds"));
     let end = Instant::now() + Duration::from_secs(seconds);
     let mut random = Random(20_260_101);
     let (mut tried, mut accepted) = (0usize, 0usize);
