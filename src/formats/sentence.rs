@@ -31,6 +31,8 @@ pub struct SentenceModules {
     pub prompts: BTreeMap<String, String>,
     /// The name of the prompt that is used unless another is asked for; one of `prompts`.
     pub default_prompt: Option<String>,
+    /// The PyTorch class of the activation that a cross-encoder's scores go through.
+    pub activation: Option<String>,
     /// Whether the folder has a `modules.json`.
     pub is_sentence_transformer: bool,
 }
@@ -60,6 +62,9 @@ pub(super) const SETTINGS: &[&str] = &[
     "sentence_xlnet_config.json",
 ];
 
+/// What a Transformer module may be for: vectors, or a cross-encoder's scores.
+const TASKS: &[&str] = &["feature-extraction", "sequence-classification"];
+
 #[derive(Default, Deserialize)]
 #[serde(expecting = "an object of settings")]
 struct TransformerSettings {
@@ -73,6 +78,7 @@ struct TransformerSettings {
 struct PromptSettings {
     prompts: Option<BTreeMap<String, Option<String>>>,
     default_prompt_name: Option<String>,
+    activation_fn: Option<String>,
 }
 
 /// The folder of the Transformer within `source` (empty for the source's own), and the other modules.
@@ -129,10 +135,10 @@ fn read_settings(source: &Source, transformer: &str, sentence: &mut SentenceModu
     for name in SETTINGS {
         let file = join(transformer, name);
         let Some(settings) = source.parse::<TransformerSettings>(&file)? else { continue };
-        if let Some(task) = settings.transformer_task.filter(|task| task != "feature-extraction") {
+        if let Some(task) = settings.transformer_task.filter(|task| !TASKS.contains(&task.as_str())) {
             return fail(
                 ErrorKind::Unsupported,
-                format!("{}: transformer_task is {task:?}; only feature-extraction is supported", source.label(&file)),
+                format!("{}: transformer_task is {task:?}; supported: {}", source.label(&file), TASKS.join(", ")),
             );
         }
         if settings.max_seq_length == Some(0) {
@@ -156,6 +162,7 @@ fn read_prompts(source: &Source, sentence: &mut SentenceModules) -> Result<()> {
         );
     }
     sentence.default_prompt = settings.default_prompt_name;
+    sentence.activation = settings.activation_fn;
     Ok(())
 }
 

@@ -7,14 +7,48 @@
 use serde_json::json;
 
 use super::config::Fields;
+use super::heads::{self, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::Graph;
 use crate::engine::graph::{Activation, Index, Lookup, Norm, ValueId};
 use crate::error::{ErrorKind, Result, fail};
 
-/// Tensors of a checkpoint that the encoder does not use: buffers, and heads for other tasks.
-const NOT_THE_ENCODER: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids", "cls.", "classifier.", "qa_outputs."];
+/// Tensors of a checkpoint that nothing is computed with.
+const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
+
+/// A head of one linear layer.
+const fn linear(name: &'static str, width: Width) -> LayerRow {
+    LayerRow { name, width, activation: Activation::Identity }
+}
+
+/// The heads of BERT's classes in `transformers`. Where several have the same tensors, see `heads::take`.
+const HEADS: &[Row] = &[
+    Row {
+        kind: Kind::Classify,
+        classes: &["ForSequenceClassification"],
+        tensors: "classifier.",
+        input: Input::Pooler,
+        layers: &[linear("classifier", Width::Labels)],
+    },
+    Row {
+        kind: Kind::NextSentence,
+        classes: &["ForNextSentencePrediction", "ForPreTraining"],
+        tensors: "cls.seq_relationship.",
+        input: Input::Pooler,
+        layers: &[linear("cls.seq_relationship", Width::Fixed(2))],
+    },
+    Row { kind: Kind::Tag, classes: &["ForTokenClassification"], tensors: "classifier.", input: Input::Tokens, layers: &[] },
+    Row { kind: Kind::Extract, classes: &["ForQuestionAnswering"], tensors: "qa_outputs.", input: Input::Tokens, layers: &[] },
+    Row {
+        kind: Kind::FillMask,
+        classes: &["ForMaskedLM", "ForPreTraining"],
+        tensors: "cls.predictions.",
+        input: Input::Tokens,
+        layers: &[],
+    },
+    Row { kind: Kind::MultipleChoice, classes: &["ForMultipleChoice"], tensors: "classifier.", input: Input::Pooler, layers: &[] },
+];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
@@ -31,11 +65,12 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     }
     let pooler = family.pooler()?;
     let Bert { graph, sizes, loader, .. } = family;
+    let heads::Found { heads, unanswered } = heads::take(HEADS, config, loader, &sizes, pooler.is_some())?;
     loader.refuse_leftovers(|name| {
-        let name = name.strip_prefix("bert.").unwrap_or(name);
-        NOT_THE_ENCODER.iter().any(|n| name.starts_with(n))
+        let bare = name.strip_prefix("bert.").unwrap_or(name);
+        BUFFERS.contains(&bare) || unanswered.iter().any(|head| name.starts_with(head))
     })?;
-    Ok(Trunk { family: "bert", sizes, graph, hidden_states, pooler })
+    Ok(Trunk { family: "bert", sizes, graph, hidden_states, pooler, heads })
 }
 
 /// Options that change what BERT computes and that this graph does not have.

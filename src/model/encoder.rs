@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use super::config;
 use super::dense::Dense;
+use super::heads::{Head, Input, Kind, Layer};
+use super::labels;
 use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
 use super::trunk::{Sizes, Trunk};
@@ -21,6 +23,8 @@ pub enum Output {
     Tokens(LayerChoice),
     /// One vector a sequence: pooled (modes side by side), then through the model's dense layers.
     Pooled(LayerChoice, Vec<Pooling>),
+    /// What a head of the checkpoint gives.
+    Head(Kind),
 }
 
 /// How the engine is made.
@@ -49,7 +53,12 @@ impl Encoder {
     /// Whatever [`config::build`] and the engine refuse: unsupported options, missing, unknown or damaged tensors.
     pub fn new(config: &Value, tensors: Weights, sentence: &mut SentenceModules, setup: &Setup<'_>) -> Result<Encoder> {
         let mut loader = Loader::new(tensors);
-        let trunk = config::build(config, &mut loader)?;
+        let mut trunk = config::build(config, &mut loader)?;
+        if let Some(class) = sentence.activation.as_ref().filter(|_| !trunk.heads.is_empty()) {
+            // As in sentence-transformers, before what config.json says.
+            let declared = labels::declared(class)?;
+            trunk.heads.iter_mut().for_each(|head| head.meaning.declared = Some(declared));
+        }
         let pooling = PoolingModule::read(sentence.pooling.as_ref(), trunk.sizes.hidden)?;
         let dense = std::mem::take(&mut sentence.dense).into_iter().map(|m| Dense::new(m, &mut loader)).collect::<Result<_>>()?;
         let weights = loader.into_weights();
@@ -82,8 +91,38 @@ impl Encoder {
                 let all = graph.concat(pooled);
                 self.dense.iter().try_fold(all, |value, dense| dense.append(&mut graph, value))?
             }
+            Output::Head(kind) => self.append_head(&mut graph, self.head(*kind)?)?,
         };
         Ok(Arc::new(graph.ending_in(last)))
+    }
+
+    /// The head for a task.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, saying which heads the checkpoint has.
+    pub fn head(&self, kind: Kind) -> Result<&Head> {
+        if let Some(head) = self.trunk.heads.iter().find(|head| head.kind == kind) {
+            return Ok(head);
+        }
+        let names: Vec<_> = self.trunk.heads.iter().map(|head| head.kind.name()).collect();
+        let has = if names.is_empty() { "none, only vectors".to_owned() } else { names.join(", ") };
+        let told = format!("the model has no head for {}; it has {has}: open a checkpoint that was trained for it", kind.name());
+        fail(ErrorKind::InvalidArgument, told)
+    }
+
+    /// The heads of the checkpoint.
+    pub fn heads(&self) -> &[Head] {
+        &self.trunk.heads
+    }
+
+    fn append_head(&self, graph: &mut Graph, head: &Head) -> Result<ValueId> {
+        let hidden = self.layers(graph, LayerChoice::Last)?;
+        let input = match head.input {
+            Input::Pooler => self.pooler(graph, hidden)?,
+            Input::Tokens => hidden,
+        };
+        let append = |value, layer: &Layer| graph.linear(value, layer.weight, layer.bias, layer.activation, layer.width);
+        Ok(head.layers.iter().fold(input, append))
     }
 
     fn layers(&self, graph: &mut Graph, choice: LayerChoice) -> Result<ValueId> {

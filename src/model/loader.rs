@@ -60,6 +60,17 @@ impl Loader {
         self.tensors.get(&format!("{}{name}", self.prefix)).is_some()
     }
 
+    /// Whether the checkpoint has a tensor whose name begins so.
+    pub(super) fn has_any(&self, beginning: &str) -> bool {
+        let full = format!("{}{beginning}", self.prefix);
+        self.tensors.names().any(|n| n.starts_with(&full))
+    }
+
+    /// The size of the first dimension of the tensor `name`, where the checkpoint has it.
+    pub(super) fn rows(&self, name: &str) -> Option<usize> {
+        self.tensors.get(&format!("{}{name}", self.prefix))?.shape().first().copied()
+    }
+
     fn weight(&mut self, role: Role, names: &[String], shape: &[usize]) -> Result<WeightId> {
         let tensors = names.iter().map(|n| self.take(n, shape)).collect::<Result<_>>()?;
         let name = names.iter().map(|n| format!("{}{n}", self.prefix)).collect::<Vec<_>>().join(" + ");

@@ -2,13 +2,15 @@
 //!
 //! [`config`] finds the family that config.json names; the family's file ([`bert`]) turns it into a [`Trunk`]: the weights it
 //! takes, strictly accounted for by [`loader`], and the graph of its hidden states. [`encoder`] adds what comes after the
-//! trunk, once for all families: layer choice, pooling, the pooler and dense layers ([`pooling`], [`dense`]). The result goes
-//! to `tasks`, which feeds it packed batches.
+//! trunk, once for all families: layer choice, pooling, the pooler and dense layers ([`pooling`], [`dense`]), and the heads for
+//! other tasks ([`heads`], [`labels`]). The result goes to `tasks`, which feeds it packed batches.
 
 mod bert;
 pub mod config;
 mod dense;
 mod encoder;
+pub mod heads;
+pub mod labels;
 mod loader;
 pub mod pooling;
 mod trunk;

@@ -1,5 +1,6 @@
 //! What does every family of encoders have?
 
+use super::heads::Head;
 use crate::engine::Graph;
 use crate::engine::graph::{ValueId, WeightId};
 
@@ -35,4 +36,6 @@ pub struct Trunk {
     pub hidden_states: Vec<ValueId>,
     /// The pooler's weight and bias, where the checkpoint has one.
     pub pooler: Option<(WeightId, WeightId)>,
+    /// The heads that the checkpoint has.
+    pub heads: Vec<Head>,
 }

@@ -4,12 +4,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::error::{Error, ErrorKind, Result, json_message};
 
-/// A text's own tokens.
-#[derive(Debug, Default)]
-pub(super) struct Content {
-    pub ids: Vec<u32>,
+/// A text's own tokens, found once and used in any number of inputs.
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    pub(super) ids: Vec<u32>,
     /// Bytes of the text, on character boundaries.
-    pub offsets: Vec<(usize, usize)>,
+    pub(super) offsets: Vec<(usize, usize)>,
+}
+
+impl Content {
+    /// How many tokens there are.
+    pub fn tokens(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The first `count` tokens, or the last ones.
+    pub(super) fn part(&self, count: usize, last: bool) -> Content {
+        let range = if last { self.ids.len() - count..self.ids.len() } else { 0..count };
+        Content { ids: self.ids[range.clone()].to_vec(), offsets: self.offsets[range].to_vec() }
+    }
 }
 
 /// Cuts a text into tokens.

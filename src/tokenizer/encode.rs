@@ -88,18 +88,55 @@ impl Tokenizer {
     /// leaves windows no step; `Unsupported` for a pair where the model's template has no place for one; `InvalidFile` where the
     /// tokenizer's file turns out to be malformed.
     pub fn encode(&self, text: &str, pair: Option<&str>, limit: &Limit) -> Result<Encoded> {
+        let second = pair.map(|pair| self.content(pair)).transpose()?;
+        self.encode_contents(&self.content(text)?, second.as_ref(), limit)
+    }
+
+    /// The own tokens of a text, to be used in several inputs.
+    ///
+    /// # Errors
+    /// `TooLong` for a text of more than [`LONGEST_TEXT`] bytes; `InvalidFile` where the tokenizer's file is malformed.
+    pub fn content(&self, text: &str) -> Result<Content> {
+        check_size(text)?;
+        tokenize(&self.inner, text)
+    }
+
+    /// As [`Tokenizer::encode`], of texts whose tokens are known.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_contents(&self, text: &Content, pair: Option<&Content>, limit: &Limit) -> Result<Encoded> {
         let template = if pair.is_some() { self.pair.as_ref().map_err(Clone::clone)? } else { &self.single };
-        [Some(text), pair].into_iter().flatten().try_for_each(check_size)?;
-        let second = pair.map_or_else(|| Ok(Content::default()), |pair| tokenize(&self.inner, pair))?;
-        let texts = [tokenize(&self.inner, text)?, second];
-        let counts = (texts[0].ids.len(), pair.map(|_| texts[1].ids.len()));
+        let counts = (text.tokens(), pair.map(Content::tokens));
         let total = counts.0 + counts.1.unwrap_or(0) + template.added();
         let windows = windows(counts.0, counts.1, template.added(), limit)?;
         let sliding = usize::from(pair.is_some() && limit.truncation == Truncation::Window);
+        let none = Content::default();
+        let texts = [text, pair.unwrap_or(&none)];
         Ok(Encoded {
-            windows: windows.iter().map(|w| template.apply(&texts, w, w[sliding].start)).collect(),
+            windows: windows.iter().map(|w| template.apply(texts, w, w[sliding].start)).collect(),
             total,
             truncated: limit.truncation != Truncation::Window && total > limit.max_tokens,
         })
+    }
+
+    /// As [`Tokenizer::encode_contents`] of a pair, but only the first text is cut: the second is a question put to it. Not for
+    /// windows.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`], and `TooLong` where the second text leaves the first no room.
+    pub fn encode_cutting_first(&self, text: &Content, pair: &Content, limit: &Limit) -> Result<Encoded> {
+        let added = self.special_tokens(true);
+        let total = text.tokens() + pair.tokens() + added;
+        if total <= limit.max_tokens || limit.truncation == Truncation::Error {
+            return self.encode_contents(text, Some(pair), limit);
+        }
+        let Some(room) = limit.max_tokens.checked_sub(pair.tokens() + added).filter(|room| *room > 0) else {
+            let told =
+                format!("the second text has {} tokens, and a limit of {} leaves the first no room", pair.tokens(), limit.max_tokens);
+            return fail(ErrorKind::TooLong, told);
+        };
+        let cut = text.part(room, limit.truncation == Truncation::Left);
+        Ok(Encoded { total, truncated: true, ..self.encode_contents(&cut, Some(pair), limit)? })
     }
 }

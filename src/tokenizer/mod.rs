@@ -16,6 +16,7 @@ mod template;
 mod vocabulary;
 mod windows;
 
+pub use content::Content;
 pub use encode::{Encoded, LONGEST_TEXT, Sequence};
 pub use offsets::OffsetMap;
 pub use open::Files;

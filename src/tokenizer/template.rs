@@ -53,7 +53,7 @@ impl Template {
     }
 
     /// The sequence of one window: a range of each text's tokens, with the special tokens around them.
-    pub fn apply(&self, texts: &[Content; 2], window: &[Range<usize>; 2], tokens_start: usize) -> Sequence {
+    pub fn apply(&self, texts: [&Content; 2], window: &[Range<usize>; 2], tokens_start: usize) -> Sequence {
         let mut sequence = Sequence::with_capacity(window[0].len() + window[1].len() + self.added(), tokens_start);
         for piece in &self.0 {
             match *piece {
