@@ -32,6 +32,7 @@ pub mod tokenizer;
 
 pub use error::{Error, ErrorKind, Result};
 pub use tasks::{
-    Cancel, Description, Embeddings, LayerChoice, Memory, Model, OffsetUnit, Options, Output, Pooling, Precision, ProbeReport, Probes,
-    Prompt, Request, TextReport, Tokens, Tolerance, Truncation, Vectors, Verification,
+    Cancel, Classes, Classified, Description, Embeddings, Follows, HeadDescription, InputReport, LabelScore, LayerChoice, Memory, Model,
+    NextSentence, OffsetUnit, Options, Output, Pooling, Precision, ProbeReport, Probes, Prompt, Ranked, Ranking, Request, Score,
+    TextReport, Tokens, Tolerance, Truncation, Vectors, Verification, Windows,
 };

@@ -35,6 +35,8 @@ pub struct Description {
     pub dimensions: usize,
     /// Whether the model has BERT's pooler.
     pub pooler: bool,
+    /// What the model has beside its encoder, for other tasks than encode.
+    pub task_heads: Vec<HeadDescription>,
     /// Prompts by name.
     pub prompts: BTreeMap<String, String>,
     /// The prompt used when a request names none.
@@ -45,6 +47,21 @@ pub struct Description {
     pub isa: String,
     /// Threads of one call, the calling thread included.
     pub threads: usize,
+}
+
+/// A head, and what its numbers mean.
+#[derive(Clone, Debug, Serialize)]
+pub struct HeadDescription {
+    /// The task that it is for: `classify`, `next_sentence`.
+    pub name: String,
+    /// Numbers that it gives.
+    pub outputs: usize,
+    /// The label of each number, where it has labels.
+    pub labels: Vec<String>,
+    /// How classify makes scores of them, unless asked otherwise: `identity`, `sigmoid` or `softmax`.
+    pub activation: Option<String>,
+    /// The activation that the files of a cross-encoder declare, which rerank uses.
+    pub declared_activation: Option<String>,
 }
 
 /// Memory that a model holds, in bytes, at the moment of asking.

@@ -56,17 +56,26 @@ impl<'m> Run<'m> {
     /// # Errors
     /// `InvalidArgument` for whatever the model cannot serve.
     pub(super) fn new<'r: 'm>(model: &'m Model, request: &'r Request) -> Result<Run<'m>> {
-        request.check()?;
-        let output = model.output(request);
-        let graph = model.encoder().graph(&output)?;
-        let width = graph.nodes().last().map_or(0, |n| n.width);
-        let dimensions = request.dimensions.unwrap_or(width);
+        let mut run = Self::of(model, request, &model.output(request))?;
+        let (width, dimensions) = (run.dimensions, request.dimensions.unwrap_or(run.dimensions));
         if dimensions > width {
             return fail(
                 ErrorKind::InvalidArgument,
                 format!("dimensions {dimensions}: this model's vectors have {width}; ask for at most that"),
             );
         }
+        run.dimensions = dimensions;
+        Ok(run)
+    }
+
+    /// Prepares a call that computes `output`.
+    ///
+    /// # Errors
+    /// As [`Run::new`].
+    pub(super) fn of<'r: 'm>(model: &'m Model, request: &'r Request, output: &Output) -> Result<Run<'m>> {
+        request.check()?;
+        let graph = model.encoder().graph(output)?;
+        let dimensions = graph.nodes().last().map_or(0, |n| n.width);
         let prompt = model.prompt(request)?;
         Ok(Run {
             model,
@@ -110,6 +119,18 @@ impl<'m> Run<'m> {
         }
         packed.texts.push(PackedText::new(&encoded, self.token_vectors));
         Ok(())
+    }
+
+    /// Adds an input whose tokens are known.
+    pub(super) fn add_encoded(&self, packed: &mut Packed, encoded: &Encoded) -> Result<()> {
+        encoded.windows.iter().try_for_each(|window| push(packed, window, 0))?;
+        packed.texts.push(PackedText::new(encoded, false));
+        Ok(())
+    }
+
+    /// The text put before each input's first text.
+    pub(super) fn prompt(&self) -> Option<&str> {
+        self.prompt
     }
 
     /// Adds a sequence of token ids as they are, in segment 0.

@@ -4,27 +4,37 @@
 //! texts and a [`Request`], cuts them into packed batches, runs the encoder's graph and shapes the answer. The faces (`capi`,
 //! `cli`, Rust callers) add nothing but their own dress.
 
+mod classify;
 mod describe;
 mod encode;
 mod forward;
+mod heads;
+mod next_sentence;
 mod open;
 mod options;
 mod probes;
 mod request;
+mod rerank;
 mod sample;
 mod settings;
 mod tokenize;
 mod tolerance;
 mod verify;
+mod zero_shot;
 
+pub use crate::model::labels::Score;
 pub use crate::model::pooling::{LayerChoice, Pooling};
 pub use crate::tokenizer::{LONGEST_TEXT, OffsetUnit, Truncation};
-pub use describe::{Description, Memory};
+pub use classify::{Classes, Classified, LabelScore};
+pub use describe::{Description, HeadDescription, Memory};
 pub use encode::{Embeddings, TextReport, Vectors};
+pub use heads::InputReport;
+pub use next_sentence::{Follows, NextSentence};
 pub use open::Model;
 pub use options::{Options, Precision};
 pub use probes::Probes;
-pub use request::{Cancel, Output, Prompt, Request};
+pub use request::{Cancel, Output, Prompt, Request, Windows};
+pub use rerank::{Ranked, Ranking};
 pub use settings::Setting;
 pub use tokenize::Tokens;
 pub use tolerance::Tolerance;

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::options::{Precision, check_threads};
-use super::{Description, Memory, Options, Probes, Prompt, Request, sample};
+use super::{Description, HeadDescription, Memory, Options, Probes, Prompt, Request, Score, sample};
 use crate::engine::cpu::kernels;
 use crate::engine::{Batch, threads};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{Folder, SentenceModules, Source, huggingface};
+use crate::model::heads::Head;
 use crate::model::{Encoder, Output, Setup, pooling::LayerChoice};
 use crate::tokenizer::{Files, Tokenizer, Truncation};
 
@@ -208,10 +209,22 @@ fn describe(
         normalize: sentence.normalize,
         dimensions: graph.nodes().last().map_or(0, |n| n.width),
         pooler: encoder.has_pooler(),
+        task_heads: encoder.heads().iter().map(describe_head).collect(),
         prompts: sentence.prompts,
         default_prompt: sentence.default_prompt,
         precision: Precision::word(encoder.engine().precision()).to_owned(),
         isa: encoder.engine().isa().to_owned(),
         threads: options.threads.unwrap_or_else(threads::default_threads),
     })
+}
+
+fn describe_head(head: &Head) -> HeadDescription {
+    let word = |score: Score| score.name().to_owned();
+    HeadDescription {
+        name: head.kind.name().to_owned(),
+        outputs: head.outputs,
+        labels: head.meaning.labels.clone(),
+        activation: head.meaning.score.map(word),
+        declared_activation: head.meaning.declared.map(word),
+    }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::options::{check_threads, threads};
 use super::settings::{self, BOOLEAN, Setting, choice, number};
 use crate::error::{ErrorKind, Result, fail};
+use crate::model::labels::Score;
 use crate::model::pooling::{LayerChoice, Pooling};
 use crate::tokenizer::{OffsetUnit, Truncation};
 
@@ -79,6 +80,24 @@ pub enum Prompt {
     Text(String),
 }
 
+/// How the windows of one input become one answer of a head.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Windows {
+    /// There are none: longer inputs are cut.
+    #[default]
+    First,
+    /// The largest raw number of all windows, for each label.
+    Max,
+    /// The mean of the windows' raw numbers, for each label.
+    Mean,
+}
+
+impl Windows {
+    /// Every way by name.
+    pub const ALL: &'static [(&'static str, Windows)] = &[("first", Windows::First), ("max", Windows::Max), ("mean", Windows::Mean)];
+}
+
 /// What a call may be asked for; the default is what the model's own files say.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -104,6 +123,16 @@ pub struct Request {
     pub output: Output,
     /// Unit of offsets in results.
     pub offsets: OffsetUnit,
+    /// How raw numbers become scores. `None` = as the model's files say.
+    pub activation: Option<Score>,
+    /// Keep this many of the best. `None` = all.
+    pub top: Option<usize>,
+    /// How rerank, classify and next_sentence see inputs longer than the limit.
+    pub windows: Windows,
+    /// What zero-shot classification asks of a label, which stands for `{}`. `None` = `This example is {}.`.
+    pub hypothesis: Option<String>,
+    /// Whether several labels of a zero-shot classification may be true at once.
+    pub multi_label: bool,
     /// Threads of this call. `None` = the model's.
     pub threads: Option<usize>,
     /// Time after which the call stops and returns what is finished.
@@ -224,6 +253,54 @@ impl Request {
             },
         },
         Setting {
+            name: "activation",
+            values: "model, identity, sigmoid or softmax",
+            help: "How raw numbers (logits) become scores; it never changes an order",
+            apply: |r, v| {
+                r.activation = model_or(v, |v| choice(v, Score::ALL))?;
+                Ok(())
+            },
+        },
+        Setting {
+            name: "top",
+            values: "all, or a number from 1",
+            help: "Keep this many of the best documents or labels",
+            apply: |r, v| {
+                r.top = if v == "all" { None } else { Some(number(v, 1)?) };
+                Ok(())
+            },
+        },
+        Setting {
+            name: "windows",
+            values: "first, max or mean",
+            help: "Inputs longer than the limit: only what fits, or the largest or the mean logit of overlapping windows",
+            apply: |r, v| {
+                r.windows = choice(v, Windows::ALL)?;
+                Ok(())
+            },
+        },
+        Setting {
+            name: "hypothesis",
+            values: "a sentence with {} where the label goes",
+            help: "What zero-shot classification asks of each label; This example is {}. unless said otherwise",
+            apply: |r, v| {
+                if !v.contains("{}") {
+                    return fail(ErrorKind::InvalidArgument, "it has no {} for the label");
+                }
+                r.hypothesis = Some(v.to_owned());
+                Ok(())
+            },
+        },
+        Setting {
+            name: "multi_label",
+            values: "true or false",
+            help: "Let several labels of a zero-shot classification be true at once",
+            apply: |r, v| {
+                r.multi_label = choice(v, BOOLEAN)?;
+                Ok(())
+            },
+        },
+        Setting {
             name: "threads",
             values: "a number from 1 to 1024, or auto",
             help: "Threads of this call, the calling thread included; auto is what the model was opened with",
@@ -254,7 +331,7 @@ impl Request {
     /// Refuses options that contradict each other whatever the model: what would be ignored is an error.
     pub(crate) fn check(&self) -> Result<()> {
         check_threads(self.threads)?;
-        if let (Some(overlap), true) = (self.overlap, self.truncation != Some(Truncation::Window)) {
+        if let (Some(overlap), true) = (self.overlap, self.truncation != Some(Truncation::Window) && self.windows == Windows::First) {
             let told = format!("overlap {overlap}: only windows share tokens; set truncation to window, or leave overlap out");
             return fail(ErrorKind::InvalidArgument, told);
         }
@@ -297,6 +374,11 @@ mod tests {
             ("vectors", "token"),
             ("output", "int8"),
             ("offsets", "utf16"),
+            ("activation", "sigmoid"),
+            ("top", "3"),
+            ("windows", "max"),
+            ("hypothesis", "About {}."),
+            ("multi_label", "true"),
             ("threads", "2"),
             ("deadline_ms", "20"),
         ] {
@@ -323,6 +405,10 @@ mod tests {
             ("output", "f64"),
             ("offsets", "bytes "),
             ("deadline_ms", "-1"),
+            ("top", "0"),
+            ("activation", "tanh"),
+            ("windows", "last"),
+            ("hypothesis", "About a label."),
             ("no_such", "1"),
         ] {
             let e = r.set(name, value).unwrap_err();
@@ -347,6 +433,7 @@ mod tests {
             assert!(kind == ErrorKind::InvalidArgument && message.starts_with(words), "{message}");
         }
         assert_eq!(refused(&[("overlap", "8"), ("truncation", "window")]), None);
+        assert_eq!(refused(&[("overlap", "8"), ("windows", "max")]), None);
         assert_eq!(refused(&[("overlap", "auto"), ("vectors", "token"), ("pooling", "model")]), None);
     }
 }

@@ -1,0 +1,210 @@
+//! Texts or pairs -> the raw numbers of a head, for every task that has one.
+//!
+//! A [`HeadRun`] is one call over one head. A task says how each of its inputs becomes tokens; here they are packed, run, and
+//! the windows of an input joined. Inputs are worked through in order ([`HeadRun::each`]), so that when a deadline stops the call
+//! the first ones are finished, or in an order of the task's own (`rerank`).
+
+use super::forward::{Packed, PackedText, Run, with_prompt};
+use super::{Model, Request, Windows};
+use crate::error::{Error, ErrorKind, Result, fail};
+use crate::model::Output;
+use crate::model::heads::{Head, Kind};
+use crate::tokenizer::{Content, Encoded, Limit, Truncation};
+
+/// What became of one input: a text, a pair, or a document with its query.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InputReport {
+    /// Tokens that the encoder saw, special tokens included; for windows, those of all windows. 0 for an input that was not
+    /// finished.
+    pub tokens: usize,
+    /// Tokens of the whole input, special tokens included; 0 for one that was not read when the call stopped.
+    pub total: usize,
+    /// Whether tokens were left out.
+    pub truncated: bool,
+    /// Number of windows, 1 where the input fits or was cut, 0 for an input that was not finished.
+    pub windows: usize,
+}
+
+impl InputReport {
+    pub(super) fn seen(text: &PackedText) -> InputReport {
+        let report = text.report(0..0);
+        InputReport { tokens: report.tokens, total: report.total, truncated: report.truncated, windows: report.windows }
+    }
+
+    /// What is known of an input that was read and not finished.
+    pub(super) fn waiting(text: &PackedText) -> InputReport {
+        InputReport { total: text.unseen(0..0).total, ..InputReport::default() }
+    }
+}
+
+/// The raw numbers of the inputs finished, in order, and what became of all of them.
+pub(super) struct Rows {
+    pub logits: Vec<Vec<f32>>,
+    pub reports: Vec<InputReport>,
+    pub stopped: Option<ErrorKind>,
+}
+
+/// One call over one head.
+pub(super) struct HeadRun<'m> {
+    pub model: &'m Model,
+    pub head: &'m Head,
+    run: Run<'m>,
+    limit: Limit,
+    /// Whether windows share a number of tokens that the request did not choose.
+    free_overlap: bool,
+    windows: Windows,
+}
+
+impl<'m> HeadRun<'m> {
+    /// Prepares a call.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a head that the model lacks, saying which it has, and for whatever else it cannot serve.
+    pub fn new<'r: 'm>(model: &'m Model, request: &'r Request, kind: Kind) -> Result<HeadRun<'m>> {
+        let head = model.encoder().head(kind)?;
+        let run = Run::of(model, request, &Output::Head(kind))?;
+        let slides = request.windows != Windows::First;
+        match request.truncation {
+            Some(Truncation::Window) if !slides => {
+                let told = "truncation window: say how the windows' scores become one, with windows max or mean";
+                return fail(ErrorKind::InvalidArgument, told);
+            }
+            Some(other) if slides && other != Truncation::Window => {
+                let told = "windows max and mean leave nothing to cut; leave truncation out, or set windows to first";
+                return fail(ErrorKind::InvalidArgument, told);
+            }
+            _ => {}
+        }
+        let truncation = if slides { Some(Truncation::Window) } else { request.truncation };
+        let limit = model.limit(&Request { truncation, ..request.clone() })?;
+        Ok(HeadRun { model, head, run, limit, free_overlap: request.overlap.is_none(), windows: request.windows })
+    }
+
+    /// Why the call must stop, if it must.
+    pub fn stopped(&self) -> Option<ErrorKind> {
+        self.run.stopped()
+    }
+
+    /// The tokens of an input's first text, the prompt before it.
+    pub fn first(&self, text: &str) -> Result<Content> {
+        self.model.tokenizer().content(&with_prompt(self.run.prompt(), text))
+    }
+
+    /// The tokens of an input's second text.
+    pub fn second(&self, text: &str) -> Result<Content> {
+        self.model.tokenizer().content(text)
+    }
+
+    /// An input within the limit.
+    pub fn encode(&self, first: &Content, second: Option<&Content>) -> Result<Encoded> {
+        let mut limit = self.limit;
+        if self.free_overlap && second.is_some() {
+            // An eighth of what the first text leaves.
+            let taken = first.tokens() + self.model.tokenizer().special_tokens(true);
+            limit.overlap = limit.overlap.min(limit.max_tokens.saturating_sub(taken) / 8);
+        }
+        self.model.tokenizer().encode_contents(first, second, &limit)
+    }
+
+    /// A pair of which only the first text is cut.
+    pub fn encode_cutting_first(&self, first: &Content, second: &Content) -> Result<Encoded> {
+        self.model.tokenizer().encode_cutting_first(first, second, &self.limit)
+    }
+
+    /// Adds an input to a batch.
+    pub fn add(&self, packed: &mut Packed, encoded: &Encoded) -> Result<()> {
+        self.run.add_encoded(packed, encoded)
+    }
+
+    /// Whether a batch is worth running.
+    pub fn is_full(&self, packed: &Packed) -> bool {
+        self.run.is_full(packed)
+    }
+
+    /// The numbers of each input of a batch, its windows joined; `None` when the call must stop. `shape` makes of a window's raw
+    /// numbers those that are joined.
+    ///
+    /// # Errors
+    /// `NonFinite` for a number that is not finite; `name` names its input.
+    pub fn forward(
+        &self,
+        packed: &Packed,
+        shape: impl Fn(&[f32]) -> Vec<f32>,
+        name: impl Fn(usize) -> String,
+    ) -> Result<Option<Vec<Vec<f32>>>> {
+        let Some(rows) = self.run.forward(packed)? else { return Ok(None) };
+        let mut rows = rows.chunks(self.head.outputs.max(1));
+        let mut joined = Vec::with_capacity(packed.texts.len());
+        for (i, text) in packed.texts.iter().enumerate() {
+            let windows: Vec<Vec<f32>> = rows.by_ref().take(text.window_tokens.len()).map(&shape).collect();
+            let logits = self.join(&windows);
+            if !logits.iter().all(|v| v.is_finite()) {
+                let told = format!(
+                    "{}: its score is not finite; the model's weights are damaged or overflow f32, check them with `cloze inspect`",
+                    name(i)
+                );
+                return fail(ErrorKind::NonFinite, told);
+            }
+            joined.push(logits);
+        }
+        Ok(Some(joined))
+    }
+
+    /// One row of numbers from those of each window.
+    fn join(&self, windows: &[Vec<f32>]) -> Vec<f32> {
+        let Some((first, rest)) = windows.split_first() else { return Vec::new() };
+        let column = |i: usize| rest.iter().map(move |w| w[i]);
+        let join = |(i, value): (usize, &f32)| match self.windows {
+            Windows::First => *value,
+            // A NaN must come through.
+            Windows::Max => column(i).fold(*value, |most, v| if v > most || v.is_nan() { v } else { most }),
+            Windows::Mean => (column(i).fold(f64::from(*value), |sum, v| sum + f64::from(v)) / windows.len() as f64) as f32,
+        };
+        first.iter().enumerate().map(join).collect()
+    }
+
+    /// Works through `count` inputs in order; `encode` makes the tokens of each.
+    ///
+    /// # Errors
+    /// What `encode` and the encoder fail with, the input named as `text N`.
+    pub fn each(&self, count: usize, mut encode: impl FnMut(usize) -> Result<Encoded>) -> Result<Rows> {
+        let mut rows = Rows { logits: Vec::with_capacity(count), reports: Vec::with_capacity(count), stopped: None };
+        let mut packed = Packed::default();
+        for index in 0..count {
+            if self.stopped().is_some() {
+                break;
+            }
+            encode(index).and_then(|encoded| self.add(&mut packed, &encoded)).map_err(|e| e.within(format!("text {index}")))?;
+            if self.is_full(&packed) && !self.take(&mut packed, &mut rows)? {
+                break;
+            }
+        }
+        if self.stopped().is_none() {
+            self.take(&mut packed, &mut rows)?;
+        }
+        rows.reports.extend(packed.texts.iter().map(InputReport::waiting));
+        rows.reports.resize(count, InputReport::default());
+        if rows.logits.len() < count {
+            rows.stopped = self.stopped();
+        }
+        Ok(rows)
+    }
+
+    /// Runs a batch and appends its rows; `false` when the call was stopped.
+    fn take(&self, packed: &mut Packed, rows: &mut Rows) -> Result<bool> {
+        let done = rows.logits.len();
+        let Some(logits) = self.forward(packed, <[f32]>::to_vec, |i| format!("text {}", done + i))? else { return Ok(false) };
+        rows.logits.extend(logits);
+        rows.reports.extend(std::mem::take(packed).texts.iter().map(InputReport::seen));
+        Ok(true)
+    }
+}
+
+/// An error that names an input as `text N`, with the name that the caller knows it by.
+pub(super) fn renamed(error: &Error, name: impl Fn(usize) -> String) -> Error {
+    let numbered = error.message().strip_prefix("text ").and_then(|rest| rest.split_once(": "));
+    match numbered.and_then(|(number, rest)| Some((number.parse::<usize>().ok()?, rest))) {
+        Some((number, rest)) => Error::new(error.kind(), format!("{}: {rest}", name(number))),
+        None => error.clone(),
+    }
+}
