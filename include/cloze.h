@@ -92,6 +92,14 @@
 typedef struct cloze_cancel cloze_cancel;
 
 /**
+ * Labels of texts, or of pairs of texts, the best first. Inputs and their labels are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_classes_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_classes cloze_classes;
+
+/**
  * The sentence that goes with a status. Make one, pass it to any number of calls, read it after a call that failed; each call
  * replaces what the one before it said, and a call that succeeds empties it. Wherever a `cloze_error *` is asked for, NULL
  * may be given instead.
@@ -99,6 +107,14 @@ typedef struct cloze_cancel cloze_cancel;
  * Owner: the caller, who frees it with cloze_error_free. Threads: one at a time.
  */
 typedef struct cloze_error cloze_error;
+
+/**
+ * How probably the second text of each pair follows the first. Pairs are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_follows_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_follows cloze_follows;
 
 /**
  * A model: tokenizer, weights, and what the model's files say about their use. It never changes.
@@ -121,6 +137,14 @@ typedef struct cloze_model cloze_model;
 typedef struct cloze_options cloze_options;
 
 /**
+ * Documents in the order of how well they answer a query. Ranks and documents are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_ranking_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_ranking cloze_ranking;
+
+/**
  * What became of each text of one cloze_encode.
  *
  * Owner: the caller, who frees it with cloze_report_free; it needs neither the model nor the request any more.
@@ -130,7 +154,7 @@ typedef struct cloze_report cloze_report;
 
 /**
  * What a call is asked for. A new one asks for what the model's own files say; change that by key and value with
- * cloze_request_set and pass it to cloze_encode, cloze_tokenize and others. Wherever a `const cloze_request *` is asked for,
+ * cloze_request_set and pass it to cloze_encode, cloze_rerank and others: each takes the keys that concern it. Wherever a `const cloze_request *` is asked for,
  * NULL stands for a new one. One request may serve any number of calls and models.
  *
  * Owner: the caller, who frees it with cloze_request_free, not before the calls that were given it have returned.
@@ -450,6 +474,14 @@ cloze_request *cloze_request_new(void);
  * - `vectors`: text or token. One vector a text (the default), or one a token.
  * - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
  * - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
+ * - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
+ * - `top`: all, or a number from 1. Keep this many of the best documents or labels.
+ * - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
+ *   of overlapping windows is taken.
+ * - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is
+ *   {}.` is the default.
+ * - `multi_label`: true or false. Whether several labels of a zero-shot classification may be true at once; false is the
+ *   default.
  * - `threads`: a number from 1 to 1024, or auto. Threads of this call, the calling thread included; auto (the default) is
  *   what the model was opened with.
  * - `deadline_ms`: none, or milliseconds. Stop a call that takes longer and return what is finished. The time runs anew for
@@ -641,6 +673,318 @@ cloze_status cloze_report_scale(const cloze_report *report,
  * Since: 0.1.0
  */
 void cloze_report_free(cloze_report *report);
+
+/**
+ * Ranks `count` documents by how well they answer `query`, `query_length` bytes of UTF-8. Document `i` is the `lengths[i]`
+ * bytes of UTF-8 at `documents[i]`; they must not change during the call. A document's score is the same, bit for bit, whatever
+ * the other documents, their order and the number of threads. `request` may be NULL. With `count` 0, `documents` and `lengths`
+ * may be NULL; with a length of 0, so may the text.
+ *
+ * A cross-encoder (a model with a classification head of one or two labels) reads query and document as one pair; a model
+ * without such a head encodes both, with its own prompts for queries and documents, and takes the cosine. Keys of `request`:
+ *
+ * - `activation`: how the raw number becomes a score; a cross-encoder's own, where its files declare one, else sigmoid. The
+ *   order is that of the raw numbers, which never saturate.
+ * - `top`: keep the best documents only
+ * - `windows`: of documents longer than the limit, `first` reads what fits, as `truncation` cuts it; `max` and `mean` read all
+ *   of it, in windows that hold the whole query each
+ * - `deadline_ms`, and cloze_request_set_cancel: stop, and rank what was scored by then. Documents are scored in the order in
+ *   which they are given, some thirty at a time: put the most promising first.
+ *
+ * `ranking` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free
+ * it with cloze_ranking_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the documents scored by then are ranked, and cloze_ranking_document says
+ * which these are. CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8 names the text and the byte; CLOZE_TOO_LONG names the document;
+ * CLOZE_INVALID_ARGUMENT for a request that the model cannot serve; CLOZE_NON_FINITE names the document whose score is no
+ * number: it never gets a rank; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_rerank(const cloze_model *model,
+                          const cloze_request *request,
+                          const char *query,
+                          size_t query_length,
+                          const char *const *documents,
+                          const size_t *lengths,
+                          size_t count,
+                          cloze_ranking **ranking,
+                          cloze_error *error);
+
+/**
+ * The number of ranks: of the documents scored, or the request's `top`. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_ranking_count(const cloze_ranking *ranking);
+
+/**
+ * How many documents were scored: all of them unless a deadline or a cancellation stopped the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_ranking_scored(const cloze_ranking *ranking);
+
+/**
+ * The document at a rank, the best at rank 0, of equals the earlier document first. Each result may be NULL:
+ *
+ * - `document`: its number in the call
+ * - `score`: the raw number behind the activation
+ * - `logit`: the raw number; of a model with two labels the second's minus the first's; of a model without a head the cosine
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for a NULL `ranking`; CLOZE_INVALID_ARGUMENT for a rank beyond the last.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_ranking_get(const cloze_ranking *ranking,
+                               size_t rank,
+                               size_t *document,
+                               float *score,
+                               float *logit,
+                               cloze_error *error);
+
+/**
+ * What became of the document with number `document`. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, with the query's and special tokens; for windows, those of all windows
+ * - `total`: tokens of query and document, before anything was cut; of a model without a head, of the document
+ * - `truncated`: whether tokens were left out
+ * - `windows`: number of windows, 1 where it fits or was cut; 0 for a document that was not scored
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for a NULL `ranking`; CLOZE_INVALID_ARGUMENT for a number beyond the last document.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_ranking_document(const cloze_ranking *ranking,
+                                    size_t document,
+                                    size_t *tokens,
+                                    size_t *total,
+                                    bool *truncated,
+                                    size_t *windows,
+                                    cloze_error *error);
+
+/**
+ * Frees `ranking`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_ranking_free(cloze_ranking *ranking);
+
+/**
+ * Labels `count` texts, or pairs of texts, by the model's classification head. Text `i` is the `lengths[i]` bytes of UTF-8 at
+ * `texts[i]`. `pairs` and `pair_lengths` may be NULL: there are single texts only. Otherwise a `pairs[i]` that is NULL, with a
+ * length of 0, means that text `i` is single. The texts must not change during the call. The answer for an input is the same,
+ * bit for bit, whatever the other inputs, their order and the number of threads. `request` may be NULL. With `count` 0 all
+ * lists may be NULL. Keys of `request`:
+ *
+ * - `activation`: how raw numbers become scores; `model` goes by the `problem_type` of the model's files: softmax for labels that
+ *   exclude each other, sigmoid for those that stand for themselves, identity for regression
+ * - `top`: keep the best labels only
+ * - `windows`: how inputs longer than the limit are read: what fits (`first`), or all, in windows whose raw numbers are joined
+ * - `deadline_ms`, and cloze_request_set_cancel: stop, and keep what is finished
+ *
+ * `classes` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free
+ * it with cloze_classes_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the inputs finished by then, counted from the first, have their labels.
+ * CLOZE_INVALID_ARGUMENT for a model without the head (the message says which it has), or a request that it cannot serve;
+ * CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_TOO_LONG; CLOZE_NON_FINITE; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_classify(const cloze_model *model,
+                            const cloze_request *request,
+                            const char *const *texts,
+                            const size_t *lengths,
+                            const char *const *pairs,
+                            const size_t *pair_lengths,
+                            size_t count,
+                            cloze_classes **classes,
+                            cloze_error *error);
+
+/**
+ * Says how well each of `label_count` labels fits each of `count` texts, by a model of natural language inference: one of its
+ * own labels must begin with "entail". Label `i` is the `label_lengths[i]` bytes of UTF-8 at `labels[i]`. The request's
+ * `hypothesis` is the sentence that is asked of each label, with {} in its place; with `multi_label` = true several labels may be
+ * true at once, otherwise their scores add up to 1. Only texts are cut, never a hypothesis. Otherwise as cloze_classify; the
+ * number of a label, in cloze_classes_get, is that in `labels`.
+ *
+ * Errors: as cloze_classify; CLOZE_INVALID_ARGUMENT for no labels, or a model of another kind.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_classify_as(const cloze_model *model,
+                               const cloze_request *request,
+                               const char *const *texts,
+                               const size_t *lengths,
+                               size_t count,
+                               const char *const *labels,
+                               const size_t *label_lengths,
+                               size_t label_count,
+                               cloze_classes **classes,
+                               cloze_error *error);
+
+/**
+ * The number of inputs of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_classes_count(const cloze_classes *classes);
+
+/**
+ * How many inputs, counted from the first, have their labels: all of them unless a deadline or a cancellation stopped the
+ * call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_classes_finished(const cloze_classes *classes);
+
+/**
+ * The number of labels of an input: those of the model, or the request's `top`; 0 for an input that was not finished or does
+ * not exist, and for NULL.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_classes_labels(const cloze_classes *classes,
+                            size_t input);
+
+/**
+ * A label of an input, the best at place 0, of equals the one with the lower number. Each result may be NULL:
+ *
+ * - `label`: its number among the model's labels, or among those given to cloze_classify_as
+ * - `score`: the raw number behind the activation
+ * - `logit`: the raw number
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `classes`; CLOZE_INVALID_ARGUMENT for an input or a place that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_classes_get(const cloze_classes *classes,
+                               size_t input,
+                               size_t place,
+                               size_t *label,
+                               float *score,
+                               float *logit,
+                               cloze_error *error);
+
+/**
+ * The name of the label at a place, in UTF-8 with a final NUL; `length` (may be NULL) receives its bytes without the NUL. NULL
+ * for an input or a place that does not exist, and for NULL `classes`. The string belongs to `classes` and is valid until
+ * cloze_classes_free.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_classes_name(const cloze_classes *classes,
+                               size_t input,
+                               size_t place,
+                               size_t *length);
+
+/**
+ * What became of an input. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows
+ * - `total`: tokens of the whole input, special tokens included, before anything was cut
+ * - `truncated`: whether tokens were left out
+ * - `windows`: number of windows, 1 where it fits or was cut; 0 for an input that was not finished
+ *
+ * Of cloze_classify_as these are the longest pair's of text and hypothesis.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `classes`; CLOZE_INVALID_ARGUMENT for a number beyond the last input.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_classes_input(const cloze_classes *classes,
+                                 size_t input,
+                                 size_t *tokens,
+                                 size_t *total,
+                                 bool *truncated,
+                                 size_t *windows,
+                                 cloze_error *error);
+
+/**
+ * Frees `classes`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_classes_free(cloze_classes *classes);
+
+/**
+ * Says for each of `count` pairs how probably its second text follows its first, by the head of BERT's pre-training. Pair `i` is
+ * the `lengths[i]` bytes of UTF-8 at `texts[i]` and the `pair_lengths[i]` bytes at `pairs[i]`; they must not change during the
+ * call. The answer for a pair is the same, bit for bit, whatever the other pairs, their order and the number of threads.
+ * `request` may be NULL; its `windows`, `truncation`, `deadline_ms` and cancellation are as for cloze_classify. With `count` 0 all
+ * lists may be NULL.
+ *
+ * `follows` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free
+ * it with cloze_follows_free.
+ *
+ * Errors: as cloze_classify.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_next_sentence(const cloze_model *model,
+                                 const cloze_request *request,
+                                 const char *const *texts,
+                                 const size_t *lengths,
+                                 const char *const *pairs,
+                                 const size_t *pair_lengths,
+                                 size_t count,
+                                 cloze_follows **follows,
+                                 cloze_error *error);
+
+/**
+ * The number of pairs of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_follows_count(const cloze_follows *follows);
+
+/**
+ * How many pairs, counted from the first, have their answer: all of them unless a deadline or a cancellation stopped the call.
+ * NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_follows_finished(const cloze_follows *follows);
+
+/**
+ * The answer for a pair. Each result may be NULL:
+ *
+ * - `score`: the probability that the second text follows the first
+ * - `logit`, `other_logit`: the raw number for "it follows", and the one for "it was taken from elsewhere"
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `follows`; CLOZE_INVALID_ARGUMENT for a pair that was not finished or does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_follows_get(const cloze_follows *follows,
+                               size_t pair,
+                               float *score,
+                               float *logit,
+                               float *other_logit,
+                               cloze_error *error);
+
+/**
+ * What became of a pair; each result may be NULL. See cloze_classes_input.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `follows`; CLOZE_INVALID_ARGUMENT for a number beyond the last pair.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_follows_input(const cloze_follows *follows,
+                                 size_t pair,
+                                 size_t *tokens,
+                                 size_t *total,
+                                 bool *truncated,
+                                 size_t *windows,
+                                 cloze_error *error);
+
+/**
+ * Frees `follows`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_follows_free(cloze_follows *follows);
 
 /**
  * Cuts a text into the tokens that the encoder would see: the prompt, the limit, the truncation policy and the offset unit of

@@ -134,6 +134,25 @@ fn deadlines_and_cancellation_keep_what_is_finished() {
     check("stop.c", &[Plain, Address, Thread], Some(2000));
 }
 
+#[test]
+fn a_ranking_that_is_stopped_ranks_what_was_scored() {
+    for build in [Plain, Address, Thread] {
+        let program = compile("tests/capi/rerank.c", build);
+        let printed = succeed(command(&program, build).arg(root().join("tests/golden/heads/rerank-sigmoid")), "rerank.c");
+        assert_eq!(printed, "");
+    }
+}
+
+#[test]
+fn labels_and_answers_for_pairs_come_as_the_header_says() {
+    let folder = |name: &str| root().join("tests/golden/heads").join(name);
+    for build in [Plain, Address] {
+        let program = compile("tests/capi/classify.c", build);
+        let printed = succeed(command(&program, build).arg(folder("labels-three")).arg(folder("pretraining")), "classify.c");
+        assert_eq!(printed, "");
+    }
+}
+
 /// The folder of tests/golden as a quantised file that has probes; where `damaged`, with a matrix of zeros.
 fn with_probes(name: &str, damaged: bool) -> PathBuf {
     let source = Source::open(&root().join("tests/golden/models/tiny-sharded")).unwrap();

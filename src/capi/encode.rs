@@ -8,7 +8,7 @@ use super::model::{cloze_model, enter};
 use super::report::cloze_report;
 use super::request::{cloze_request, request_or_default};
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::tasks::{Embeddings, Model, Request, Vectors};
+use crate::tasks::{Model, Request, Vectors};
 
 /// Turns `count` texts into vectors. Text `i` is the `lengths[i]` bytes of UTF-8 at `texts[i]`; a NUL inside is a character
 /// like any other, and no NUL is needed at the end. The texts must not change during the call. A text's vector is the same,
@@ -60,7 +60,7 @@ pub unsafe extern "C" fn cloze_encode(
             let written = Place::required(written_bytes, "written_bytes", 0)?;
             let room = Room::new(vectors.cast::<u8>(), capacity_bytes, "vectors")?;
             let (model, request) = (enter(model)?, request_or_default(request));
-            let texts = read_texts(texts, lengths, count)?;
+            let texts = read_texts(texts, lengths, count, "texts")?;
             let expect = |bytes| room.expect(bytes).inspect_err(|_| written.set(bytes));
             if !request.token_vectors {
                 expect(text_vectors_size(&model, &request, count)?)?;
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn cloze_encode(
             expect(bytes.len())?;
             room.fill(bytes)?;
             written.set(bytes.len());
-            let outcome = stopped(&answer);
+            let outcome = stopped(answer.stopped, answer.finished, count, "texts are finished");
             if report.is_wanted() {
                 report.set(give(cloze_report::new(answer)));
             }
@@ -114,11 +114,30 @@ pub unsafe extern "C" fn cloze_encode_size(
 ///
 /// # Safety
 /// NULL or valid: two lists of `count`, each text for its length; nobody writes to them during the call.
-unsafe fn read_texts<'a>(texts: *const *const c_char, lengths: *const usize, count: usize) -> Result<Vec<&'a str>> {
+pub(super) unsafe fn read_texts<'a>(texts: *const *const c_char, lengths: *const usize, count: usize, name: &str) -> Result<Vec<&'a str>> {
     // SAFETY: the caller's contract.
     unsafe {
-        let (texts, lengths) = (list(texts, count, "texts")?, list(lengths, count, "lengths")?);
-        (0..count).map(|i| text(texts[i], lengths[i], &format!("texts[{i}]"))).collect()
+        let (texts, lengths) = (list(texts, count, name)?, list(lengths, count, &format!("lengths of {name}"))?);
+        (0..count).map(|i| text(texts[i], lengths[i], &format!("{name}[{i}]"))).collect()
+    }
+}
+
+/// The second texts of pairs, each where there is one; both lists NULL where there is none.
+///
+/// # Safety
+/// As [`read_texts`].
+pub(super) unsafe fn read_pairs<'a>(pairs: *const *const c_char, lengths: *const usize, count: usize) -> Result<Vec<Option<&'a str>>> {
+    if pairs.is_null() && lengths.is_null() {
+        return Ok(vec![None; count]);
+    }
+    // SAFETY: the caller's contract.
+    unsafe {
+        let (pairs, lengths) = (list(pairs, count, "pairs")?, list(lengths, count, "pair_lengths")?);
+        let one = |i: usize| {
+            let none = pairs[i].is_null() && lengths[i] == 0;
+            if none { Ok(None) } else { text(pairs[i], lengths[i], &format!("pairs[{i}]")).map(Some) }
+        };
+        (0..count).map(one).collect()
     }
 }
 
@@ -142,8 +161,8 @@ fn raw(vectors: &Vectors) -> &[u8] {
 }
 
 /// A deadline or a cancellation, which gives an answer and is a status all the same.
-fn stopped(answer: &Embeddings) -> Result<()> {
-    let Some(kind) = answer.stopped else { return Ok(()) };
+pub(super) fn stopped(kind: Option<ErrorKind>, finished: usize, count: usize, words: &str) -> Result<()> {
+    let Some(kind) = kind else { return Ok(()) };
     let why = if kind == ErrorKind::Cancelled { "cancelled" } else { "the deadline passed" };
-    fail(kind, format!("{why}: {} of {} texts are finished", answer.finished, answer.texts.len()))
+    fail(kind, format!("{why}: {finished} of {count} {words}"))
 }

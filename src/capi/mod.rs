@@ -9,6 +9,7 @@
 //! - [`model`]: `cloze_model`, load, share, describe
 //! - [`request`], [`cancel`]: what a call is asked for, and how another thread stops it
 //! - [`encode`], [`report`]: texts to vectors, and what became of each text
+//! - [`rerank`], [`classify`], [`next_sentence`]: what heads answer
 //! - [`tokenize`]: text to tokens
 //! - [`memory`]: what a model holds, and how to give it back
 //!
@@ -19,12 +20,15 @@
 #![allow(clippy::missing_safety_doc, reason = "the header's conventions state the contract of all pointers, once")]
 
 pub mod cancel;
+pub mod classify;
 pub mod encode;
 pub mod error;
 mod guard;
 pub mod memory;
 pub mod model;
+pub mod next_sentence;
 pub mod options;
 pub mod report;
 pub mod request;
+pub mod rerank;
 pub mod tokenize;

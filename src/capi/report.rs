@@ -3,7 +3,7 @@
 use super::error::{cloze_error, cloze_status};
 use super::guard::{Place, free, guard, shared, value};
 use crate::error::{ErrorKind, Result, fail};
-use crate::tasks::{Embeddings, TextReport, Vectors};
+use crate::tasks::{Embeddings, InputReport, TextReport, Vectors};
 
 /// What became of each text of one cloze_encode.
 ///
@@ -130,6 +130,37 @@ pub unsafe extern "C" fn cloze_report_scale(
 pub unsafe extern "C" fn cloze_report_free(report: *mut cloze_report) {
     // SAFETY: the header's contract: NULL, or from cloze_encode and not freed before.
     unsafe { free(report) }
+}
+
+/// Where a caller wants to know what became of an input; each may be NULL.
+pub(super) struct InputPlaces {
+    tokens: Place<usize>,
+    total: Place<usize>,
+    truncated: Place<bool>,
+    windows: Place<usize>,
+}
+
+impl InputPlaces {
+    /// # Safety
+    /// NULL or valid for writes during the call.
+    pub(super) unsafe fn new(tokens: *mut usize, total: *mut usize, truncated: *mut bool, windows: *mut usize) -> InputPlaces {
+        // SAFETY: the caller's contract.
+        unsafe {
+            InputPlaces {
+                tokens: Place::optional(tokens, 0),
+                total: Place::optional(total, 0),
+                truncated: Place::optional(truncated, false),
+                windows: Place::optional(windows, 0),
+            }
+        }
+    }
+
+    pub(super) fn set(&self, report: &InputReport) {
+        self.tokens.set(report.tokens);
+        self.total.set(report.total);
+        self.truncated.set(report.truncated);
+        self.windows.set(report.windows);
+    }
 }
 
 /// The element with that number, or an error that says how many there are.

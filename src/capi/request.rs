@@ -8,7 +8,7 @@ use super::guard::{exclusive, free, give, guard, value, word};
 use crate::tasks::Request;
 
 /// What a call is asked for. A new one asks for what the model's own files say; change that by key and value with
-/// cloze_request_set and pass it to cloze_encode, cloze_tokenize and others. Wherever a `const cloze_request *` is asked for,
+/// cloze_request_set and pass it to cloze_encode, cloze_rerank and others: each takes the keys that concern it. Wherever a `const cloze_request *` is asked for,
 /// NULL stands for a new one. One request may serve any number of calls and models.
 ///
 /// Owner: the caller, who frees it with cloze_request_free, not before the calls that were given it have returned.
@@ -46,6 +46,14 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 /// - `vectors`: text or token. One vector a text (the default), or one a token.
 /// - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
 /// - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
+/// - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
+/// - `top`: all, or a number from 1. Keep this many of the best documents or labels.
+/// - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
+///   of overlapping windows is taken.
+/// - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is
+///   {}.` is the default.
+/// - `multi_label`: true or false. Whether several labels of a zero-shot classification may be true at once; false is the
+///   default.
 /// - `threads`: a number from 1 to 1024, or auto. Threads of this call, the calling thread included; auto (the default) is
 ///   what the model was opened with.
 /// - `deadline_ms`: none, or milliseconds. Stop a call that takes longer and return what is finished. The time runs anew for
