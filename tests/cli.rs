@@ -1,6 +1,8 @@
 //! Does the command line keep its word? The real binary, on a small committed model: forms, streams, errors, exit codes.
 #![cfg(feature = "cli")]
 
+#[path = "cli/heads.rs"]
+mod heads;
 #[path = "cli/store.rs"]
 mod store;
 
@@ -35,9 +37,14 @@ impl Done {
 
     /// Failed with `code`, said `words` on standard error, and nothing on standard output.
     fn failed(&self, code: i32, words: &str) {
+        self.failed_after(code, words, "");
+    }
+
+    /// The same, after it had printed `out`.
+    fn failed_after(&self, code: i32, words: &str, out: &str) {
         assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.out, self.err);
         assert!(self.err.contains(words), "{words:?} is missing from: {}", self.err);
-        assert_eq!(self.out, "", "a failure must not leave half an answer");
+        assert_eq!(self.out, out, "a failure must not leave half an answer");
     }
 }
 
@@ -305,7 +312,7 @@ fn a_pair_is_the_second_segment() {
     let types: Vec<u64> = value["type_ids"].as_array().unwrap().iter().map(|t| t.as_u64().unwrap()).collect();
     assert!(types.is_sorted() && types[0] == 0 && *types.last().unwrap() == 1, "{types:?}");
     on_model("encode", &["--json"], "{\"text\":\"a\"}\n{\"text\":\"who?\",\"pair\":\"she did\"}\n")
-        .failed(1, "line 2: a vector is made of one text");
+        .failed(1, "line 2: this command takes single texts");
     // A command names what it takes.
     for (command, takes_pair) in [("encode", false), ("tokenize", true)] {
         assert_eq!(cloze(&[command, "--help"], "").out.contains("pair"), takes_pair, "{command} --help");

@@ -3,17 +3,16 @@
 //! Texts come in chunks from [`super::input`]; each chunk is one call of [`Model::encode`]; a [`Sink`] turns the answer into
 //! lines ([`super::vectors`]), a table or a ranking ([`super::similarity`]).
 
-use std::time::{Duration, Instant};
-
 use clap::{Arg, ArgMatches, Command, builder::ArgAction, value_parser};
 
 use super::input::{self, Input, Inputs};
 use super::output::Out;
 use super::progress::Progress;
 use super::similarity::{Ranking, Table};
+use super::stream::Deadline;
 use super::vectors::Lines;
 use super::{Failure, Outcome, Verb, flags};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::tasks::{Embeddings, Model, Output, Request};
 
 pub(super) const VERB: Verb = Verb {
@@ -67,9 +66,11 @@ fn build(command: Command) -> Command {
         .conflicts_with("query_prompt_name")
         .help("With --query: put this text before the query");
     let command = flags::with_texts(flags::with_model(command), input::TEXT).args([similarity, query, top, named, prompt]);
-    // Offsets are of tokens, which `tokenize` prints.
-    flags::with_request(command, |name| name != "offsets")
+    flags::with_request(command, |name| !OTHERS.contains(&name))
 }
+
+/// Options of other commands: offsets are of tokens, which `tokenize` prints; the rest is of heads.
+const OTHERS: &[&str] = &["offsets", "activation", "top", "windows", "hypothesis", "multi_label"];
 
 /// What becomes of the vectors of a chunk.
 pub(super) trait Sink {
@@ -106,7 +107,7 @@ fn run(matches: &ArgMatches) -> Outcome {
     }
     sink.finish(&mut out)?;
     out.flush()?;
-    stopped.map_or(Ok(()), |(kind, finished)| Err(session.why(kind, finished)))
+    stopped.map_or(Ok(()), |(kind, finished)| Err(session.deadline.why(kind, finished)))
 }
 
 fn sink(matches: &ArgMatches, session: &Session) -> Result<Box<dyn Sink>, Failure> {
@@ -127,34 +128,21 @@ fn sink(matches: &ArgMatches, session: &Session) -> Result<Box<dyn Sink>, Failur
     Ok(Box::new(Ranking::new(query, answer.vectors.as_f32().unwrap_or_default().to_vec(), top, json)))
 }
 
-/// A model and what is asked of it. The deadline counts from the first call on, over all chunks.
+/// A model and what is asked of it.
 struct Session {
     model: Model,
     request: Request,
-    started: Option<Instant>,
+    deadline: Deadline,
 }
 
 impl Session {
     fn new(model: Model, request: Request) -> Session {
-        Session { model, request, started: None }
+        Session { model, deadline: Deadline::new(request.clone()), request }
     }
 
     fn encode(&mut self, chunk: &[Input]) -> Result<Embeddings, Failure> {
         let texts: Vec<&str> = chunk.iter().map(|input| input.text.as_str()).collect();
-        let started = *self.started.get_or_insert_with(Instant::now);
-        let deadline = self.request.deadline.map(|limit| limit.saturating_sub(started.elapsed()));
-        let request = Request { deadline, ..self.request.clone() };
-        self.model.encode(&texts, &request).map_err(|e| renumber(&e, chunk[0].index).into())
-    }
-
-    fn why(&self, kind: ErrorKind, finished: usize) -> Failure {
-        let limit = self.request.deadline.map_or(0, |d: Duration| d.as_millis());
-        let finished = match finished {
-            0 => "no text is finished".to_owned(),
-            1 => "the first text is finished".to_owned(),
-            n => format!("the first {n} texts are finished"),
-        };
-        Error::new(kind, format!("the deadline of {limit} ms passed; {finished}")).into()
+        self.model.encode(&texts, &self.deadline.next()).map_err(|e| renumber(&e, chunk[0].index).into())
     }
 }
 
@@ -170,6 +158,7 @@ pub(super) fn renumber(error: &Error, first: usize) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::ErrorKind;
 
     #[test]
     fn errors_count_over_the_whole_input() {

@@ -118,7 +118,12 @@ fn rows<T: Default>(table: &'static [Setting<T>], heading: &'static str, wanted:
         if is_boolean(row) {
             let (on, off) = (leak(long(row)), leak(no(row)));
             let switch = |flag: Arg, help: String| flag.action(ArgAction::SetTrue).help(help);
-            flags.push(switch(flag, format!("{}; without this and --{off}: as the model's files say", row.help)).conflicts_with(off));
+            let default = if row.values.starts_with("model") {
+                format!("; without this and --{off}: as the model's files say")
+            } else {
+                String::new()
+            };
+            flags.push(switch(flag, format!("{}{default}", row.help)).conflicts_with(off));
             flags.push(switch(Arg::new(off).long(off).help_heading(heading), format!("The opposite of --{on}")));
         } else {
             let flag = flag

@@ -37,13 +37,24 @@ pub(super) struct Input {
 pub(super) struct Form {
     /// A line, for help and errors.
     pub shown: &'static str,
-    pair: bool,
+    pair: Pair,
+}
+
+/// Whether there is a second text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pair {
+    Never,
+    Maybe,
+    Always,
 }
 
 /// Single texts.
-pub(super) const TEXT: Form = Form { shown: "{\"text\": \"...\", \"id\": ...} (id optional)", pair: false };
+pub(super) const TEXT: Form = Form { shown: "{\"text\": \"...\", \"id\": ...} (id optional)", pair: Pair::Never };
 /// Texts, with or without a second one.
-pub(super) const PAIR: Form = Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (pair and id optional)", pair: true };
+pub(super) const PAIR: Form =
+    Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (pair and id optional)", pair: Pair::Maybe };
+/// Pairs of texts: arguments come two by two, plain lines have a tab between the two.
+pub(super) const TWO: Form = Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (id optional)", pair: Pair::Always };
 
 /// A line as it is written.
 #[derive(Deserialize)]
@@ -62,6 +73,8 @@ pub(super) struct Inputs {
     source: Source,
     /// The form of a JSON line; `None` where lines are plain texts.
     form: Option<Form>,
+    /// Whether plain texts come in twos.
+    twos: bool,
     /// Texts given so far.
     count: usize,
     /// Lines read so far.
@@ -76,20 +89,21 @@ enum Source {
 impl Inputs {
     /// The texts among the arguments, or else standard input.
     pub fn open(matches: &ArgMatches, form: Form) -> Inputs {
+        let twos = form.pair == Pair::Always;
         let form = matches.get_flag("json").then_some(form);
         let texts: Vec<String> = matches.get_many::<String>("texts").map(|texts| texts.cloned().collect()).unwrap_or_default();
         if !texts.is_empty() {
-            return Inputs { source: Source::Arguments(texts.into_iter()), form, count: 0, line: 0 };
+            return Inputs { source: Source::Arguments(texts.into_iter()), form, twos, count: 0, line: 0 };
         }
         let stdin = std::io::stdin();
         if stdin.is_terminal() {
             let _ = writeln!(std::io::stderr(), "Reading texts from the terminal, one a line; end with Ctrl-D.");
         }
-        Inputs::stream(stdin, form)
+        Inputs { twos, ..Inputs::stream(stdin, form) }
     }
 
     fn stream(reader: impl std::io::Read + 'static, form: Option<Form>) -> Inputs {
-        Inputs { source: Source::Stream(BufReader::with_capacity(BUFFER, Box::new(reader))), form, count: 0, line: 0 }
+        Inputs { source: Source::Stream(BufReader::with_capacity(BUFFER, Box::new(reader))), form, twos: false, count: 0, line: 0 }
     }
 
     /// The next texts; none at the end.
@@ -115,13 +129,20 @@ impl Inputs {
 
     fn next(&mut self) -> Result<Option<Input>> {
         let reader = match &mut self.source {
+            Source::Arguments(texts) if self.twos => return two_arguments(texts),
             Source::Arguments(texts) => return Ok(texts.next().map(plain)),
             Source::Stream(reader) => reader,
         };
         loop {
             let longest = if self.form.is_some() { LONGEST_JSON_LINE } else { LONGEST_LINE };
             let Some(line) = read_line(reader, &mut self.line, longest)? else { return Ok(None) };
-            let Some(form) = self.form else { return Ok(Some(plain(line))) };
+            let Some(form) = self.form else {
+                return if self.twos {
+                    two_in_a_line(&line).map(Some).map_err(|e| e.within(place(self.line)))
+                } else {
+                    Ok(Some(plain(line)))
+                };
+            };
             // Blank lines between JSON lines are no texts.
             if !line.trim().is_empty() {
                 return parse(&line, form).map(Some).map_err(|e| e.within(place(self.line)));
@@ -132,6 +153,25 @@ impl Inputs {
 
 fn plain(text: String) -> Input {
     Input { index: 0, text, pair: None, id: None }
+}
+
+fn two(text: String, pair: String) -> Input {
+    Input { pair: Some(pair), ..plain(text) }
+}
+
+fn two_arguments(texts: &mut std::vec::IntoIter<String>) -> Result<Option<Input>> {
+    let Some(text) = texts.next() else { return Ok(None) };
+    let Some(pair) = texts.next() else {
+        return fail(ErrorKind::InvalidArgument, "texts come in pairs, and the last one is alone; give its second text");
+    };
+    Ok(Some(two(text, pair)))
+}
+
+fn two_in_a_line(line: &str) -> Result<Input> {
+    match line.split_once('\t') {
+        Some((text, pair)) => Ok(two(text.to_owned(), pair.to_owned())),
+        None => fail(ErrorKind::InvalidArgument, "no tab between the two texts of a pair; put one there, or use --json"),
+    }
 }
 
 fn place(line: usize) -> String {
@@ -177,9 +217,12 @@ fn parse(line: &str, form: Form) -> Result<Input> {
         return fail(ErrorKind::InvalidArgument, told);
     }
     let Line { text, pair, id } = serde_json::from_str(line).map_err(|e| wrong(json_fault(&e)))?;
-    if pair.is_some() && !form.pair {
-        let told = "a vector is made of one text; leave out \"pair\", or join both texts yourself";
+    if pair.is_some() && form.pair == Pair::Never {
+        let told = "this command takes single texts; leave out \"pair\", or join both texts yourself";
         return fail(ErrorKind::InvalidArgument, told);
+    }
+    if pair.is_none() && form.pair == Pair::Always {
+        return Err(wrong("\"pair\" is missing".to_owned()));
     }
     let string = |name: &str, value: &RawValue| {
         let value = value.get();

@@ -14,7 +14,7 @@ use super::{Outcome, Verb, flags, settings};
 use crate::error::Result;
 use crate::formats::gguf::Reader;
 use crate::formats::{Source, Tensor, Weights, huggingface, safetensors};
-use crate::tasks::{Description, Memory, Probes, Tolerance};
+use crate::tasks::{Description, HeadDescription, Memory, Probes, Tolerance};
 
 pub(super) const VERB: Verb = Verb {
     name: "inspect",
@@ -270,6 +270,7 @@ impl Report {
             ("vector", vector),
             ("runs as", format!("{} on {}, {} threads", m.precision, m.isa, m.threads)),
         ];
+        lines.extend(m.task_heads.iter().map(|head| ("head", head_words(head))));
         if !prompts.is_empty() {
             let default = m.default_prompt.as_ref().map(|name| format!("; {name} unless asked otherwise")).unwrap_or_default();
             lines.push(("prompts", prompts.join(", ") + &default));
@@ -301,6 +302,13 @@ impl Gguf {
         }
         Ok(())
     }
+}
+
+/// A head in one line.
+fn head_words(head: &HeadDescription) -> String {
+    let labels = if head.labels.is_empty() { String::new() } else { format!(" {}", excerpt(&head.labels.join(", "), 60)) };
+    let activation = head.declared_activation.as_ref().or(head.activation.as_ref());
+    format!("{}: {} outputs{labels}{}", head.name, head.outputs, activation.map(|a| format!(", {a}")).unwrap_or_default())
 }
 
 /// The entries of an object, or the items of a list by number.

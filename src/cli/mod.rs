@@ -6,17 +6,21 @@
 //! else to standard error; exit codes are 0 done, 1 failed, 2 wrong usage.
 
 mod bench;
+mod classify;
 mod convert;
 mod encode;
 mod flags;
 mod input;
 mod inspect;
+mod next_sentence;
 mod output;
 mod progress;
 mod quantize;
+mod rerank;
 mod settings;
 mod similarity;
 mod store;
+mod stream;
 mod tokenize;
 mod types;
 mod vectors;
@@ -38,7 +42,18 @@ struct Verb {
     run: fn(&ArgMatches) -> Outcome,
 }
 
-const COMMANDS: &[Verb] = &[encode::VERB, tokenize::VERB, convert::VERB, quantize::VERB, verify::VERB, inspect::VERB, bench::VERB];
+const COMMANDS: &[Verb] = &[
+    encode::VERB,
+    rerank::VERB,
+    classify::VERB,
+    next_sentence::VERB,
+    tokenize::VERB,
+    convert::VERB,
+    quantize::VERB,
+    verify::VERB,
+    inspect::VERB,
+    bench::VERB,
+];
 
 /// Why a command did not end well.
 #[derive(Debug)]
@@ -93,7 +108,7 @@ fn command() -> Command {
     });
     Command::new("cloze")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Vectors from text with BERT-family encoders, in this process, on this processor")
+        .about("Vectors, labels and ranks from text with BERT-family encoders, in this process, on this processor")
         .after_help("Texts come as arguments, or one a line on standard input. With --json, answers are JSON lines, and so is standard input.\nEach command has examples: cloze encode --help")
         .subcommand_required(true)
         .arg_required_else_help(true)
