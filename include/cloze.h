@@ -25,7 +25,7 @@
  * the error last.
  *
  * Handles. Every type is opaque: no structure is laid open, passed by value or allocated by the caller. What cloze_..._new,
- * cloze_model_load, cloze_encode and cloze_tokenize give belongs to the caller, who gives it back once to the function
+ * cloze_model_load, cloze_encode, cloze_rerank and others give belongs to the caller, who gives it back once to the function
  * cloze_..._free of the same noun; cloze_..._free(NULL) does nothing. A `const` handle is not changed by the call. The comment
  * of each type says who owns it and which threads may use it. Strings that a function returns are never freed by the caller;
  * each function says how long they live.

@@ -1,4 +1,4 @@
-//! Cloze turns text into vectors, and later into scores, labels, spans and filled blanks, with BERT-family encoders, in the
+//! Cloze turns text into vectors, ranks and labels, and later into spans and filled blanks, with BERT-family encoders, in the
 //! caller's own process.
 //!
 //! text -> [`tokenizer`] -> packed batch -> encoder ([`model`] describes it as a graph, [`engine`] runs it) -> [`tasks`] ->
