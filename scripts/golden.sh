@@ -7,6 +7,7 @@ cd "$(dirname "$0")/.."
 [ -x .venv/bin/python ] || python3 -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements.txt
 .venv/bin/python tests/golden/make/models.py
+.venv/bin/python tests/golden/make/heads.py
 .venv/bin/python tests/golden/make/tokenizer.py
 .venv/bin/python tests/golden/make/gguf_files.py
 if [ -n "${LIBGGMLQ:-}" ]; then
