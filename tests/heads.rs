@@ -195,6 +195,19 @@ fn as_gguf(folder: &Path, quantise: bool) -> Vec<(String, Vec<u8>)> {
     vec![("model.gguf".to_owned(), bytes)]
 }
 
+#[test]
+fn a_classifier_without_the_folders_files_as_llama_cpp_writes_it_opens_with_its_labels() {
+    for (name, labels) in [("labels-three", &["contradiction", "neutral", "entailment"][..]), ("rerank-two", &["irrelevant", "relevant"])] {
+        let mut contents = Contents::of(&Source::open(&golden(name)).unwrap()).unwrap();
+        contents.metadata.remove(|key| key.starts_with("cloze."));
+        let mut bytes = Vec::new();
+        contents.write_gguf_to(&mut bytes, kept, |_, _| {}).unwrap();
+        let bare = Model::load_files(vec![("model.gguf".to_owned(), bytes)], &Options::default()).unwrap();
+        assert_eq!(bare.describe().task_heads[0].labels, labels);
+        assert!(furthest(&open(name), &bare) < 1e-5, "{name}");
+    }
+}
+
 /// How far raw numbers of a quantised model may be from those of its original; these models are small, random and lively, and
 /// their numbers go up to about ten.
 const NEAR: f32 = 0.5;
