@@ -167,6 +167,7 @@ fn with_probes(name: &str, damaged: bool) -> PathBuf {
         item.tensor = Tensor::new(item.tensor.dtype(), item.tensor.shape().to_vec(), zeros).unwrap();
     }
     let path = scratch().join(name);
+    let _ = std::fs::remove_file(&path);
     contents.write_gguf(&path, types, |_, _| {}).unwrap();
     path
 }

@@ -191,7 +191,7 @@ fn as_gguf(folder: &Path, quantise: bool) -> Vec<(String, Vec<u8>)> {
     let contents = Contents::of(&Source::open(folder).unwrap()).unwrap();
     let mut bytes = Vec::new();
     let types = |item: &_| if quantise { quantised(Dtype::Q8_0)(item) } else { kept(item) };
-    contents.write_gguf_to(&mut bytes, types, |_, _| {}).unwrap();
+    contents.write_gguf_to(&mut std::io::Cursor::new(&mut bytes), types, |_, _| {}).unwrap();
     vec![("model.gguf".to_owned(), bytes)]
 }
 
@@ -201,7 +201,7 @@ fn a_classifier_without_the_folders_files_as_llama_cpp_writes_it_opens_with_its_
         let mut contents = Contents::of(&Source::open(&golden(name)).unwrap()).unwrap();
         contents.metadata.remove(|key| key.starts_with("cloze."));
         let mut bytes = Vec::new();
-        contents.write_gguf_to(&mut bytes, kept, |_, _| {}).unwrap();
+        contents.write_gguf_to(&mut std::io::Cursor::new(&mut bytes), kept, |_, _| {}).unwrap();
         let bare = Model::load_files(vec![("model.gguf".to_owned(), bytes)], &Options::default()).unwrap();
         assert_eq!(bare.describe().task_heads[0].labels, labels);
         assert!(furthest(&open(name), &bare) < 1e-5, "{name}");

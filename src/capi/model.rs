@@ -164,16 +164,17 @@ pub unsafe extern "C" fn cloze_model_describe(
     }
 }
 
-/// Computes the golden probes in the model's file again (texts, and the vectors that the model gave for them at f32 before it was
-/// quantised) and tells how near the answers are, as one JSON object: passed, worst_cosine, mean_cosine, worst_error (the largest
+/// Compares the model's file with the checksums in it, and computes its golden probes again (texts, and the vectors that the model gave for them at f32 before it was
+/// quantised) and tells how near the answers are, as one JSON object: passed, checksums (how many, null
+/// in a file without), damaged (what is not as it was written or not finite, by name), worst_cosine, mean_cosine, worst_error (the largest
 /// difference of a value, as a share of the vector's length), neighbours (the share of the probes' five nearest neighbours among
 /// each other that stayed), allowed, dimensions, precision, isa, and probes with one object a probe; later versions may add names.
 /// `buffer`, `capacity` and `needed` are as in cloze_model_describe, except that learning the size computes all of it: 16384 bytes
 /// are enough for a file of this version. It takes as long as encoding some sixteen texts.
 ///
 /// Errors: CLOZE_NULL_ARGUMENT; CLOZE_INVALID_ARGUMENT for a model without probes, as all folders are; CLOZE_INVALID_FILE for
-/// probes that are damaged; CLOZE_NON_FINITE; CLOZE_BUFFER_TOO_SMALL. CLOZE_VERIFICATION_FAILED when a probe differs by more than
-/// is allowed: the message names it, and the report is written all the same.
+/// probes that are damaged; CLOZE_NON_FINITE; CLOZE_BUFFER_TOO_SMALL. CLOZE_VERIFICATION_FAILED when the file is damaged or a
+/// probe differs by more than is allowed: the message names it, and the report is written all the same.
 ///
 /// Since: 0.1.0
 #[unsafe(no_mangle)]

@@ -1,7 +1,8 @@
 //! `cloze inspect`: what is in this model's files, and does it open?
 //!
 //! Reads folder or GGUF file through [`crate::formats`] and then opens it as a model. What does not open is described as far as
-//! it can be read; the reason goes to standard error and the exit code is 1.
+//! it can be read; the reason goes to standard error and the exit code is 1, as it is
+//! for a model that opens and has numbers that are not finite.
 
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Command};
@@ -9,9 +10,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::output::{Out, excerpt};
+use super::settings::Shown;
 use super::types::{Types, size};
-use super::{Outcome, Verb, flags, settings};
-use crate::error::Result;
+use super::{Outcome, Verb, flags};
+use crate::error::{Error, ErrorKind, Result};
 use crate::formats::gguf::Reader;
 use crate::formats::{Source, Tensor, Weights, huggingface, safetensors};
 use crate::tasks::{Description, HeadDescription, Memory, Probes, Tolerance};
@@ -25,7 +27,8 @@ pub(super) const VERB: Verb = Verb {
   cloze inspect -m minilm-q8_0.gguf
   cloze inspect -m minilm-q8_0.gguf --json --full | jq .gguf.settings
 
-Every tensor is read and searched for values that are not finite. Of a GGUF file, tensors have the names that
+Every tensor is read and searched for values that are not finite: then, and when the model does not open, the exit
+code is 1. Of a GGUF file, tensors have the names that
 --tensor of `cloze quantize` takes, and long settings are shortened unless --full asks for all of them.",
     build,
     run,
@@ -58,6 +61,7 @@ fn run(matches: &ArgMatches) -> Outcome {
         }
         Err(error) => Some(error),
     };
+    let problem = problem.or_else(|| report.damage());
     let mut out = Out::new();
     if matches.get_flag("json") {
         report.error = problem.as_ref().map(|e| e.message().to_owned());
@@ -96,7 +100,7 @@ struct Gguf {
     version: u32,
     alignment: usize,
     probes: Option<ProbesFound>,
-    settings: Map<String, Value>,
+    settings: Shown,
 }
 
 #[derive(Serialize)]
@@ -205,7 +209,7 @@ impl Report {
             alignment: reader.alignment(),
             // `verify` says what is wrong with damaged ones.
             probes: Probes::read(reader.metadata()).ok().flatten().map(told),
-            settings: settings::shown(reader.metadata(), self.full),
+            settings: Shown::new(reader.metadata().clone(), self.full),
         });
     }
 
@@ -223,6 +227,13 @@ impl Report {
         self.totals.not_finite += not_finite;
         self.types.add(dtype, tensor.elements(), bytes);
         self.tensors.push(Row { name, dtype, shape, bytes, not_finite });
+    }
+
+    /// The first tensor with numbers that are not finite: a model that opens may still have such rows of embeddings.
+    fn damage(&self) -> Option<Error> {
+        let Row { name, not_finite, .. } = self.tensors.iter().find(|row| row.not_finite > 0)?;
+        let told = format!("{}: tensor {name:?} has {not_finite} numbers that are NaN or infinite; the model is damaged", self.path);
+        Some(Error::new(ErrorKind::NonFinite, told))
     }
 
     fn readable(&self, out: &mut Out) -> Outcome {
@@ -296,8 +307,7 @@ impl Gguf {
             ))?,
             None => out.line("  no probes: `cloze verify` has nothing to compare with")?,
         }
-        for (key, value) in &self.settings {
-            let words = settings::line(value);
+        for (key, words) in self.settings.lines() {
             out.line(format!("  {key:<42} {}", if full { words } else { excerpt(&words, 90) }))?;
         }
         Ok(())

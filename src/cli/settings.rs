@@ -3,7 +3,7 @@
 //! As JSON values under their keys. Long texts and arrays are shortened to their type, their length and their beginning, unless
 //! all of them is asked for.
 
-use serde_json::{Map, Value as Json, json};
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::formats::gguf::{Array, Metadata, Value};
 
@@ -11,76 +11,137 @@ use crate::formats::gguf::{Array, Metadata, Value};
 const TEXT: usize = 200;
 const ITEMS: usize = 8;
 
-/// The settings by key.
-pub(super) fn shown(metadata: &Metadata, full: bool) -> Map<String, Json> {
-    metadata.iter().map(|(key, value)| (key.to_owned(), setting(value, full))).collect()
+/// Settings as a JSON object, written one by one: as JSON values in memory, an array of numbers would take many times its size.
+pub(super) struct Shown {
+    metadata: Metadata,
+    /// Whether nothing is shortened.
+    full: bool,
 }
 
-/// A setting for people, on one line. A text goes without quotes, what is shortened as `string[30522]: ["[PAD]","[unused0]", ...`.
-pub(super) fn line(value: &Json) -> String {
-    match value {
-        Json::String(text) => text.clone(),
-        Json::Object(short) => {
-            let (kind, length) = (short["type"].as_str().unwrap_or_default(), &short["length"]);
-            let begins = short["begins"].as_str().map_or_else(|| short["begins"].to_string(), str::to_owned);
-            format!("{kind}[{length}]: {} ...", begins.trim_end_matches(']'))
-        }
-        other => other.to_string(),
+impl Shown {
+    pub(super) fn new(metadata: Metadata, full: bool) -> Shown {
+        Shown { metadata, full }
+    }
+
+    /// Keys and settings for people, on one line each. A text goes without quotes, what is shortened as
+    /// `string[30522]: ["[PAD]","[unused0]", ...`.
+    pub(super) fn lines(&self) -> impl Iterator<Item = (&str, String)> {
+        self.metadata.iter().map(|(key, value)| (key, line(value, self.full)))
     }
 }
 
-fn setting(value: &Value, full: bool) -> Json {
-    match value {
-        Value::U8(n) => json!(n),
-        Value::I8(n) => json!(n),
-        Value::U16(n) => json!(n),
-        Value::I16(n) => json!(n),
-        Value::U32(n) => json!(n),
-        Value::I32(n) => json!(n),
-        Value::U64(n) => json!(n),
-        Value::I64(n) => json!(n),
-        Value::F32(n) => short(*n),
-        Value::F64(n) => json!(n),
-        Value::Bool(b) => json!(b),
-        Value::String(s) if full || s.chars().nth(TEXT).is_none() => json!(s),
-        Value::String(s) => json!({"type": "text", "length": s.len(), "begins": s.chars().take(TEXT).collect::<String>()}),
-        Value::Array(a) if full || a.len() <= ITEMS => Json::Array(items(a, a.len(), full)),
-        Value::Array(a) => {
-            json!({"type": format!("{:?}", a.kind()).to_lowercase(), "length": a.len(), "begins": items(a, ITEMS, full)})
-        }
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.metadata.iter().map(|(key, value)| (key, Setting(value, self.full))))
     }
 }
 
+fn line(value: &Value, full: bool) -> String {
+    match value {
+        Value::String(text) if full || !is_long(text) => text.clone(),
+        Value::String(text) => format!("text[{}]: {} ...", text.len(), beginning(text)),
+        Value::Array(array) if !full && array.len() > ITEMS => {
+            let begins = json(&Items(array, ITEMS, full));
+            format!("{}[{}]: {} ...", kind(array), array.len(), begins.trim_end_matches(']'))
+        }
+        other => json(&Setting(other, full)),
+    }
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+fn is_long(text: &str) -> bool {
+    text.chars().nth(TEXT).is_some()
+}
+
+fn beginning(text: &str) -> String {
+    text.chars().take(TEXT).collect()
+}
+
+fn kind(array: &Array) -> String {
+    format!("{:?}", array.kind()).to_lowercase()
+}
+
+/// A value; whether it is shown in full.
+struct Setting<'a>(&'a Value, bool);
+struct Text<'a>(&'a str, bool);
+struct List<'a>(&'a Array, bool);
 /// The first items of an array.
-fn items(array: &Array, count: usize, full: bool) -> Vec<Json> {
-    fn first<T>(items: &[T], count: usize, show: impl Fn(&T) -> Json) -> Vec<Json> {
-        items.iter().take(count).map(show).collect()
-    }
-    match array {
-        Array::U8(a) => first(a, count, |n| json!(n)),
-        Array::I8(a) => first(a, count, |n| json!(n)),
-        Array::U16(a) => first(a, count, |n| json!(n)),
-        Array::I16(a) => first(a, count, |n| json!(n)),
-        Array::U32(a) => first(a, count, |n| json!(n)),
-        Array::I32(a) => first(a, count, |n| json!(n)),
-        Array::U64(a) => first(a, count, |n| json!(n)),
-        Array::I64(a) => first(a, count, |n| json!(n)),
-        Array::F32(a) => first(a, count, |n| short(*n)),
-        Array::F64(a) => first(a, count, |n| json!(n)),
-        Array::Bool(a) => first(a, count, |b| json!(b)),
-        Array::String(a) => first(a, count, |s| setting(&Value::String(s.clone()), full)),
-        Array::Array(a) => first(a, count, |inner| setting(&Value::Array(inner.clone()), full)),
+struct Items<'a>(&'a Array, usize, bool);
+
+impl Serialize for Setting<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::U8(n) => n.serialize(to),
+            Value::I8(n) => n.serialize(to),
+            Value::U16(n) => n.serialize(to),
+            Value::I16(n) => n.serialize(to),
+            Value::U32(n) => n.serialize(to),
+            Value::I32(n) => n.serialize(to),
+            Value::U64(n) => n.serialize(to),
+            Value::I64(n) => n.serialize(to),
+            // JSON has no NaN and no infinity: they become null.
+            Value::F32(n) => n.serialize(to),
+            Value::F64(n) => n.serialize(to),
+            Value::Bool(b) => b.serialize(to),
+            Value::String(text) => Text(text, self.1).serialize(to),
+            Value::Array(array) => List(array, self.1).serialize(to),
+        }
     }
 }
 
-/// The shortest number that reads back as the same f32; null for one that is not finite.
-fn short(n: f32) -> Json {
-    n.to_string().parse::<f64>().map_or(Json::Null, |n| json!(n))
+impl Serialize for Text<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Text(text, full) = self;
+        if *full || !is_long(text) { text.serialize(to) } else { shortened(to, "text", text.len(), &beginning(text)) }
+    }
+}
+
+impl Serialize for List<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let List(array, full) = *self;
+        if full || array.len() <= ITEMS {
+            return Items(array, array.len(), full).serialize(to);
+        }
+        shortened(to, &kind(array), array.len(), &Items(array, ITEMS, full))
+    }
+}
+
+fn shortened<S: Serializer>(to: S, kind: &str, length: usize, begins: &impl Serialize) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(Some(3))?;
+    map.serialize_entry("begins", begins)?;
+    map.serialize_entry("length", &length)?;
+    map.serialize_entry("type", kind)?;
+    map.end()
+}
+
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Items(array, count, full) = *self;
+        match array {
+            Array::U8(a) => to.collect_seq(&a[..count]),
+            Array::I8(a) => to.collect_seq(&a[..count]),
+            Array::U16(a) => to.collect_seq(&a[..count]),
+            Array::I16(a) => to.collect_seq(&a[..count]),
+            Array::U32(a) => to.collect_seq(&a[..count]),
+            Array::I32(a) => to.collect_seq(&a[..count]),
+            Array::U64(a) => to.collect_seq(&a[..count]),
+            Array::I64(a) => to.collect_seq(&a[..count]),
+            Array::F32(a) => to.collect_seq(&a[..count]),
+            Array::F64(a) => to.collect_seq(&a[..count]),
+            Array::Bool(a) => to.collect_seq(&a[..count]),
+            Array::String(a) => to.collect_seq(a[..count].iter().map(|text| Text(text, full))),
+            Array::Array(a) => to.collect_seq(a[..count].iter().map(|inner| List(inner, full))),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value as Json, json};
 
     fn metadata() -> Metadata {
         let mut all = Metadata::default();
@@ -93,9 +154,13 @@ mod tests {
         all
     }
 
+    fn shown(full: bool) -> Json {
+        serde_json::from_str(&serde_json::to_string(&Shown::new(metadata(), full)).unwrap()).unwrap()
+    }
+
     #[test]
     fn long_settings_are_shortened_and_say_how_long_they_are() {
-        let shown = shown(&metadata(), false);
+        let shown = shown(false);
         assert_eq!(shown["a.number"], json!(u64::MAX));
         assert_eq!(shown["a.epsilon"].to_string(), "1e-12");
         assert_eq!(shown["a.nan"], Json::Null);
@@ -103,13 +168,16 @@ mod tests {
         assert_eq!(shown["a.tokens"]["begins"].as_array().unwrap().len(), ITEMS);
         assert_eq!(shown["a.nested"][0], json!([-1, 2]));
         assert_eq!(shown["a.nested"][1]["length"], 20);
-        assert!(line(&shown["a.tokens"]).starts_with("string[100]: [\"t0\",\"t1\""), "{}", line(&shown["a.tokens"]));
-        assert!(line(&shown["a.text"]).starts_with("text[1000]: xxx"));
+        let short = Shown::new(metadata(), false);
+        let lines: std::collections::BTreeMap<_, _> = short.lines().collect();
+        assert!(lines["a.tokens"].starts_with("string[100]: [\"t0\",\"t1\""), "{}", lines["a.tokens"]);
+        assert!(lines["a.text"].starts_with("text[1000]: xxx") && lines["a.text"].len() < 300);
+        assert_eq!((&*lines["a.epsilon"], &*lines["a.number"]), ("1e-12", "18446744073709551615"));
     }
 
     #[test]
     fn in_full_nothing_is_missing() {
-        let shown = shown(&metadata(), true);
+        let shown = shown(true);
         assert_eq!(shown["a.text"].as_str().unwrap().len(), 1000);
         assert_eq!(shown["a.tokens"].as_array().unwrap().len(), 100);
         assert_eq!(shown["a.nested"][1][19].to_string(), "0.1");

@@ -13,7 +13,9 @@ use super::output::Out;
 use super::progress::Progress;
 use super::types::{Types, size};
 use super::{Outcome, flags};
-use crate::error::{ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail};
+use crate::formats::atomic::AtomicFile;
+use crate::formats::checksums::Integrity;
 use crate::formats::convert::Contents;
 use crate::formats::{Form, ResolvedTypes, Source, TypeChoice};
 use crate::tasks::{Model, Options, Precision, Probes, Tolerance};
@@ -98,7 +100,8 @@ pub(super) fn run(matches: &ArgMatches) -> Outcome {
     let form = if is_gguf(out) { Form::Gguf } else { Form::Folder };
     let force = matches.get_flag("force");
     let source = Source::open(model)?;
-    refuse_what_is_there(out, force)?;
+    refuse_what_is_there(out, form, force)?;
+    refuse_damage(&source)?;
     let mut contents = Contents::of(&source)?;
     let types = choice(matches)?.resolve(&contents.items, form)?;
     let mut progress = Progress::bytes();
@@ -112,12 +115,34 @@ pub(super) fn run(matches: &ArgMatches) -> Outcome {
     progress.say("writing");
     let choose = |item: &_| types.of(item);
     match form {
-        Form::Gguf => contents.write_gguf(out, choose, |done, all| progress.of(done, all))?,
+        Form::Gguf => {
+            let file = if force { AtomicFile::replacing(out)? } else { AtomicFile::create(out)? };
+            let probed = told.is_some();
+            contents.store_gguf(
+                file,
+                choose,
+                |done, all| progress.of(done, all),
+                |written| if probed { prove(written, out) } else { Ok(()) },
+            )?
+        }
         Form::Folder if force => contents.replace_folder(out, choose, |done, all| progress.of(done, all))?,
         Form::Folder => contents.write_folder(out, choose, |done, all| progress.of(done, all))?,
     }
     drop(progress);
     Written::new(out, &contents, &types, told).print(matches.get_flag("json"))
+}
+
+/// Whether the whole file, which does not have its name yet, gives the answers that it promises.
+fn prove(written: &Path, out: &Path) -> Result<()> {
+    let verified = || Model::load(written, &at_f32())?.verify()?.check();
+    let name = |path: &Path| path.display().to_string();
+    verified().map_err(|e| {
+        Error::new(e.kind(), e.message().replace(&name(written), &name(out))).within(format!("{} was not written", out.display()))
+    })
+}
+
+fn at_f32() -> Options {
+    Options { precision: Precision::F32, ..Options::default() }
 }
 
 fn choice(matches: &ArgMatches) -> Result<TypeChoice> {
@@ -131,9 +156,15 @@ fn choice(matches: &ArgMatches) -> Result<TypeChoice> {
     Ok(choice)
 }
 
-fn refuse_what_is_there(out: &Path, force: bool) -> Result<()> {
+fn refuse_what_is_there(out: &Path, form: Form, force: bool) -> Result<()> {
     if out.symlink_metadata().is_ok() && !force {
         return fail(ErrorKind::InvalidArgument, format!("{} exists; give another name, or --force to replace it", out.display()));
+    }
+    if form == Form::Gguf {
+        AtomicFile::check_replaceable(out)?;
+    }
+    if out.file_name().is_some_and(|name| name.eq_ignore_ascii_case(".gguf")) {
+        return fail(ErrorKind::InvalidArgument, format!("{}: put a name before .gguf", out.display()));
     }
     if out.extension().is_some_and(|end| end == "safetensors") {
         let told = format!("{}: give the name of a folder, which will hold model.safetensors, or of a .gguf file", out.display());
@@ -142,13 +173,21 @@ fn refuse_what_is_there(out: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
+/// What a damaged file became would have sound checksums.
+fn refuse_damage(source: &Source) -> Result<()> {
+    match source.gguf().and_then(|reader| Integrity::of(reader).told()) {
+        Some(told) => fail(ErrorKind::VerificationFailed, told).map_err(|e| e.within(source.describe())),
+        None => Ok(()),
+    }
+}
+
 /// Puts probes into the settings: the source's own, or new ones made from it at f32.
 fn put_probes(model: &Path, source: &Source, types: &ResolvedTypes, contents: &mut Contents) -> Result<Told> {
     let own = Probes::of(source)?;
     let kept = own.is_some();
     let mut probes = match own {
         Some(probes) => probes,
-        None => Probes::make(&Model::load(model, &Options { precision: Precision::F32, ..Options::default() })?)?,
+        None => Probes::make(&Model::load(model, &at_f32())?)?,
     };
     let changes = contents.items.iter().filter_map(|item| Some((item.tensor.dtype(), types.of(item)?)));
     probes.tolerance = probes.tolerance.looser(Tolerance::of_types(changes));

@@ -4,6 +4,7 @@
 //! tensors that the index places there. The tensors go to [`Weights`]; the same reading serves the folders of Dense modules.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use super::header::Index;
 use super::source::inside;
@@ -80,6 +81,16 @@ fn read_shard(source: &Source, dir: &str, shard: &str, names: &BTreeSet<&str>) -
         return fail(ErrorKind::InvalidTensor, format!("{shard} holds tensor {name:?}, which weight_map does not place there"));
     }
     Ok(weights)
+}
+
+/// The files of a checkpoint that the folder `dir` of the folder `root` may have, named relative to `root`: the single file, the
+/// index, and the shards that an index there names.
+pub(super) fn files_in(root: &Path, dir: &str) -> Vec<String> {
+    let index = std::fs::read(root.join(join(dir, INDEX))).ok().and_then(|bytes| serde_json::from_slice::<Index>(&bytes).ok());
+    let shards = index.into_iter().flat_map(|index| index.weight_map.0.into_values());
+    // Whatever an index says, only files of tensors are shards.
+    let shards = shards.filter_map(|name| inside(&name)).filter(|name| name.ends_with(".safetensors"));
+    [SINGLE, INDEX].map(str::to_owned).into_iter().chain(shards).map(|name| join(dir, &name)).collect()
 }
 
 fn absent<T>(source: &Source, dir: &str) -> Result<T> {

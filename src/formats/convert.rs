@@ -15,7 +15,7 @@
 //! ```
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -24,7 +24,7 @@ use super::atomic::{AtomicFile, AtomicFolder};
 use super::gguf::{Metadata, Value, Writer};
 use super::names::{Family, Named, OWN, Role};
 use super::package::{ARCHITECTURE, FILES, PREFIX, TOKENIZER, TRUNK};
-use super::{Source, TensorPlan, huggingface, llama_cpp, safetensors, stored_type};
+use super::{Source, TensorPlan, checkpoint, checksums, huggingface, llama_cpp, safetensors, soundness, stored_type};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::{Bytes, Dtype, Tensor};
 
@@ -135,15 +135,30 @@ impl Contents {
         Ok(Contents { metadata, items, files, trunk })
     }
 
-    /// Writes a GGUF file, whole or not at all. `choose` gives each tensor's type in the file, `None` to leave it out;
-    /// `progress` hears the bytes written so far and how many there will be.
+    /// Writes a GGUF file, whole or not at all; `target` must not exist. `choose` gives each tensor's type in the file, `None` to leave
+    /// it out; `progress` hears the bytes written so far and how many there will be.
     ///
     /// # Errors
-    /// `Io` when the system refuses, `InvalidArgument` for a type that a tensor cannot have, `NonFinite` for a number that is
-    /// not finite or that the type cannot hold.
+    /// `Io` when the system refuses, `InvalidArgument` when `target` exists, for a type that a tensor cannot have, and for numbers
+    /// that are lost in a type; `NonFinite` for a number that is not finite or that the type cannot hold.
     pub fn write_gguf(&self, target: &Path, choose: impl Fn(&Item) -> Option<Dtype>, progress: impl FnMut(usize, usize)) -> Result<()> {
-        let mut file = AtomicFile::create(target)?;
-        self.write_gguf_to(&mut file, choose, progress).map_err(|e| e.within(target.display()))?;
+        self.store_gguf(AtomicFile::create(target)?, choose, progress, |_| Ok(()))
+    }
+
+    /// As [`Contents::write_gguf`], into a file that was begun. `check` is given the path of the whole file before that gets its name;
+    /// what it refuses leaves nothing behind.
+    ///
+    /// # Errors
+    /// As [`Contents::write_gguf`], and those of `check`.
+    pub fn store_gguf(
+        &self,
+        mut file: AtomicFile,
+        choose: impl Fn(&Item) -> Option<Dtype>,
+        progress: impl FnMut(usize, usize),
+        check: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<()> {
+        self.write_gguf_to(&mut file, choose, progress).map_err(|e| e.within(file.target().display()))?;
+        check(file.finished()?)?;
         file.commit()
     }
 
@@ -153,11 +168,41 @@ impl Contents {
     /// As [`Contents::write_gguf`].
     pub fn write_gguf_to(
         &self,
-        out: &mut impl Write,
+        out: &mut (impl Write + Seek),
         choose: impl Fn(&Item) -> Option<Dtype>,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<()> {
         let chosen: Vec<(&Item, Dtype)> = self.items.iter().filter_map(|item| Some((item, choose(item)?))).collect();
+        let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan {
+            name: item.gguf_name.clone(),
+            dtype: *dtype,
+            shape: item.tensor.shape().to_vec(),
+        };
+        let plans: Vec<TensorPlan> = chosen.iter().map(plan).collect();
+        let mut metadata = self.stated(&chosen);
+        checksums::put(&mut metadata, vec![0; plans.len()]);
+        let writer = Writer::new(&metadata, plans.clone())?;
+        let refused = |e: std::io::Error| Error::new(ErrorKind::Io, format!("cannot write: {e}"));
+        let start = out.stream_position().map_err(refused)?;
+        let (mut rest, mut sums) = (chosen.iter(), Vec::new());
+        let data = |plan: &TensorPlan| {
+            let bytes = next(&mut rest, plan.dtype)?;
+            sums.push(checksums::of_tensor(plan, &bytes));
+            Ok(bytes)
+        };
+        writer.write(out, data, |done| progress(done, writer.len()))?;
+        // The checksums are known now: the head again, of the same length.
+        checksums::put(&mut metadata, sums);
+        let head = Writer::new(&metadata, plans)?;
+        out.seek(SeekFrom::Start(start))
+            .and_then(|_| out.write_all(head.head()))
+            .and_then(|()| out.seek(SeekFrom::End(0)))
+            .map_err(refused)?;
+        Ok(())
+    }
+
+    /// The settings of a file with tensors of these types.
+    fn stated(&self, chosen: &[(&Item, Dtype)]) -> Metadata {
         let mut metadata = self.metadata.clone();
         let linear = most_common(chosen.iter().filter(|(item, _)| item.role == Role::Linear).map(|(_, dtype)| *dtype));
         if let Some(number) = linear.and_then(llama_cpp::file_type) {
@@ -167,14 +212,7 @@ impl Contents {
             // The layout of the blocks since May 2023.
             metadata.set("general.quantization_version", Value::U32(2));
         }
-        let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan {
-            name: item.gguf_name.clone(),
-            dtype: *dtype,
-            shape: item.tensor.shape().to_vec(),
-        };
-        let writer = Writer::new(&metadata, chosen.iter().map(plan).collect())?;
-        let mut rest = chosen.iter();
-        writer.write(out, |plan| next(&mut rest, plan.dtype), |done| progress(done, writer.len()))
+        metadata
     }
 
     /// Writes a Hugging Face folder with safetensors, whole or not at all; `target` must not exist. `choose` gives each tensor's
@@ -186,13 +224,16 @@ impl Contents {
         self.fill(AtomicFolder::create(target)?, choose, progress).map_err(|e| e.within(target.display()))
     }
 
-    /// As [`Contents::write_folder`], in place of a folder that holds files of a model and nothing else.
+    /// As [`Contents::write_folder`], in place of a folder that holds files of the names that are written, the shards of an older
+    /// checkpoint, and nothing else.
     ///
     /// # Errors
     /// As [`Contents::write_folder`]; `InvalidArgument` when another file is in the way.
     pub fn replace_folder(&self, target: &Path, choose: impl Fn(&Item) -> Option<Dtype>, progress: impl FnMut(usize, usize)) -> Result<()> {
-        let tensors = |name: &str| name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
-        let ours = |name: &str| self.files.contains_key(name) || tensors(name) || huggingface::is_small_file(name);
+        let mut ours: BTreeSet<String> = self.files.keys().cloned().collect();
+        for dir in self.items.iter().map(|item| item.dir.as_str()).chain([self.trunk.as_str()]).collect::<BTreeSet<_>>() {
+            ours.extend(checkpoint::files_in(target, dir));
+        }
         self.fill(AtomicFolder::replacing(target, ours)?, choose, progress).map_err(|e| e.within(target.display()))
     }
 
@@ -213,7 +254,7 @@ impl Contents {
             let plan =
                 |(item, dtype): &(&Item, Dtype)| TensorPlan { name: item.name.clone(), dtype: *dtype, shape: item.tensor.shape().to_vec() };
             let plans: Vec<TensorPlan> = here.values().map(plan).collect();
-            let mut file = folder.file(&super::checkpoint::join(dir, "model.safetensors"))?;
+            let mut file = folder.file(&checkpoint::join(dir, "model.safetensors"))?;
             safetensors::write(
                 &mut file,
                 &plans,
@@ -238,6 +279,9 @@ fn next<'a>(rest: &mut impl Iterator<Item = &'a (&'a Item, Dtype)>, dtype: Dtype
 /// A tensor's bytes in another type.
 fn converted(item: &Item, dtype: Dtype) -> Result<Bytes> {
     let (name, tensor) = (&item.name, &item.tensor);
+    if let Some((at, value)) = soundness::first_not_finite(tensor) {
+        return fail(ErrorKind::NonFinite, format!("tensor {name:?}: number {at} is {value}; the model is damaged"));
+    }
     if tensor.dtype() == dtype {
         return Ok(tensor.bytes().clone());
     }
@@ -246,16 +290,17 @@ fn converted(item: &Item, dtype: Dtype) -> Result<Bytes> {
         return fail(ErrorKind::InvalidArgument, told);
     }
     let values = tensor.to_f32();
-    if let Some(at) = values.iter().position(|v| !v.is_finite()) {
-        return fail(ErrorKind::NonFinite, format!("tensor {name:?}: number {at} is {}; the model is damaged", values[at]));
-    }
     let bytes = dtype.quantise(&values).map_err(|e| e.within(format!("tensor {name:?}")))?;
-    let mut back = values;
+    let mut back = vec![0f32; values.len()];
     dtype.widen(&bytes, &mut back);
-    match back.iter().position(|v| !v.is_finite()) {
-        Some(at) => fail(ErrorKind::NonFinite, format!("tensor {name:?}: number {at} is beyond {}; choose BF16 or F32", dtype.name())),
-        None => Ok(Bytes::owned(bytes)),
+    if let Some(at) = back.iter().position(|v| !v.is_finite()) {
+        return fail(ErrorKind::NonFinite, format!("tensor {name:?}: number {at} is beyond {}; choose BF16 or F32", dtype.name()));
     }
+    // A vector keeps what it can: biases that mean nothing may be as small as they like.
+    if tensor.shape().len() > 1 {
+        soundness::check_loss(&item.gguf_name, dtype, tensor.row_len(), &values, &back)?;
+    }
+    Ok(Bytes::owned(bytes))
 }
 
 fn most_common(types: impl Iterator<Item = Dtype>) -> Option<Dtype> {
@@ -285,8 +330,8 @@ fn model_name(source: &Source, config: &Json) -> String {
 }
 
 fn add_files(trunk: &str, files: &BTreeMap<String, Bytes>, metadata: &mut Metadata) -> Result<()> {
-    let tokenizer = super::checkpoint::join(trunk, "tokenizer.json");
-    let vocabulary = super::checkpoint::join(trunk, "vocab.txt");
+    let tokenizer = checkpoint::join(trunk, "tokenizer.json");
+    let vocabulary = checkpoint::join(trunk, "vocab.txt");
     for (name, bytes) in files {
         // tokenizer.json is complete; where it is there, nothing reads the other.
         if *name == vocabulary && files.contains_key(&tokenizer) {
@@ -304,7 +349,12 @@ fn carry_over(source: &Source, metadata: &mut Metadata) {
     let made_anew = ["general.file_type", "general.quantization_version", "general.alignment"];
     for (key, value) in source.gguf().into_iter().flat_map(|gguf| gguf.metadata().iter()) {
         let wanted = key.starts_with("general.") || key.starts_with(OWN);
-        if wanted && !key.starts_with(FILES) && !made_anew.contains(&key) && metadata.get(key).is_none() {
+        if wanted
+            && !key.starts_with(FILES)
+            && !key.starts_with(checksums::PREFIX)
+            && !made_anew.contains(&key)
+            && metadata.get(key).is_none()
+        {
             metadata.set(key, value.clone());
         }
     }

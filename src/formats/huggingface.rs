@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{SentenceModules, Source, Weights, checkpoint, modules, sentence};
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, fail};
 use crate::quant::Bytes;
 
 /// An opened folder: everything read and checked as a file, nothing yet as a model.
@@ -63,9 +63,17 @@ pub fn open(source: &Source) -> Result<Folder> {
 const SMALL: &[&str] =
     &["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"];
 
-/// Whether a folder's file of that name is one of those.
-pub(super) fn is_small_file(name: &str) -> bool {
-    SMALL.contains(&name) || sentence::SETTINGS.contains(&name) || [sentence::MODULES, sentence::PROMPTS].contains(&name)
+/// Names of files that models have, all or their ends. No other is ever written into a folder, whatever a GGUF file says.
+const WRITTEN: &[&str] = &["vocab.txt", "merges.txt", "README.md"];
+const WRITTEN_ENDS: &[&str] = &[".json", ".model"];
+
+/// Whether a file of that name may be written for a model whose modules have these folders.
+fn may_be_written(name: &str, dirs: &[&str]) -> bool {
+    let (dir, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let known = WRITTEN.contains(&file) || WRITTEN_ENDS.iter().any(|end| file.ends_with(end));
+    let tensors = file.ends_with(".safetensors.index.json");
+    let hidden = name.split('/').any(|part| part.starts_with('.'));
+    known && !tensors && !hidden && (dir.is_empty() || dirs.contains(&dir))
 }
 
 /// The folder of the Transformer (empty for the model's own), and every small file that this or another version reads, by name.
@@ -78,6 +86,11 @@ pub(super) fn files(source: &Source) -> Result<(String, BTreeMap<String, Bytes>)
     let of_modules = listed.iter().filter(|(_, dir)| !dir.is_empty()).map(|(_, dir)| checkpoint::join(dir, "config.json"));
     let of_root = [sentence::MODULES, sentence::PROMPTS].map(str::to_owned);
     let names = source.names().unwrap_or_else(|| of_trunk.chain(of_modules).chain(of_root).collect());
+    let dirs: Vec<&str> = listed.iter().map(|(_, dir)| dir.as_str()).chain([trunk.as_str()]).collect();
+    if let Some(other) = names.iter().find(|name| !may_be_written(name, &dirs)) {
+        let told = format!("{}: {other:?} is no name of a model's file; the file was not made by `cloze convert`", source.describe());
+        return fail(ErrorKind::InvalidFile, told);
+    }
     let mut found = BTreeMap::new();
     for name in names {
         if let Some(bytes) = source.read(&name)? {
@@ -90,7 +103,6 @@ pub(super) fn files(source: &Source) -> Result<(String, BTreeMap<String, Bytes>)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
     use crate::formats::fixtures::{Files, ab};
     use proptest::prelude::*;
 
@@ -160,6 +172,28 @@ mod tests {
         std::fs::write(folder.path().join("model.safetensors"), &ab()[..100]).unwrap();
         let e = open(&Source::open(folder.path()).unwrap()).unwrap_err();
         assert!(e.message().starts_with(&folder.path().join("model.safetensors").display().to_string()), "{e}");
+    }
+
+    #[test]
+    fn only_names_that_models_files_have_are_written() {
+        for name in ["config.json", "vocab.txt", "merges.txt", "spiece.model", "README.md", "1_Pooling/config.json"] {
+            assert!(may_be_written(name, &["1_Pooling"]), "{name}");
+        }
+        for name in [
+            "run.py",
+            "x.sh",
+            "thesis.doc",
+            "model.safetensors",
+            "model.safetensors.index.json",
+            ".json",
+            ".ssh/config.json",
+            "other/config.json",
+            "1_Pooling/.x.json",
+            "1_Pooling/deep/config.json",
+            "vocab.txt.sh",
+        ] {
+            assert!(!may_be_written(name, &["1_Pooling", ".ssh"]), "{name}");
+        }
     }
 
     proptest! {

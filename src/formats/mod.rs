@@ -15,11 +15,13 @@
 //! | `safetensors`, `header` | where does each tensor lie in a file, and how is one written? |
 //! | `gguf` | the same of GGUF files, and their settings |
 //! | `package`, `llama_cpp`, `names` | how is a GGUF file a folder? |
-//! | `convert`, `stored_type`, `type_choice`, `plan`, `atomic` | how does a folder become a GGUF file, or the other way round? |
+//! | `convert`, `stored_type`, `type_choice`, `plan`, `atomic`, `rename` | how does a folder become a GGUF file, or the other way round? |
+//! | `soundness`, `checksums` | are the numbers sound, and as they were written? |
 //! | `weights` | which tensors are there, and which were used? |
 
 pub mod atomic;
 mod checkpoint;
+pub mod checksums;
 pub mod convert;
 #[cfg(test)]
 mod fixtures;
@@ -32,8 +34,10 @@ mod modules;
 pub mod names;
 mod package;
 mod plan;
+mod rename;
 pub mod safetensors;
 pub mod sentence;
+mod soundness;
 mod source;
 mod stored_type;
 mod type_choice;

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value as Json;
+
 use super::gguf::{Metadata, Reader, Value};
 use super::names::{FUSED, Family, OWN};
 use super::source::inside;
@@ -29,6 +31,7 @@ pub(super) const ARCHITECTURE: &str = "general.architecture";
 #[derive(Debug)]
 pub(super) struct Package {
     reader: Reader,
+    bytes: Bytes,
     files: BTreeMap<String, Bytes>,
     weights: BTreeMap<String, Weights>,
 }
@@ -52,7 +55,7 @@ impl Package {
         let trunk = metadata.text(TRUNK)?.unwrap_or_default().to_owned();
         let weights = weights(family, &reader, &trunk)?;
         let files = files(family, metadata, &trunk, weights.get(&trunk))?;
-        Ok(Package { reader, files, weights })
+        Ok(Package { reader, bytes: bytes.clone(), files, weights })
     }
 
     /// The file of that name.
@@ -73,6 +76,11 @@ impl Package {
     /// The file itself.
     pub(super) fn reader(&self) -> &Reader {
         &self.reader
+    }
+
+    /// Its bytes.
+    pub(super) fn bytes(&self) -> &Bytes {
+        &self.bytes
     }
 }
 
@@ -124,6 +132,14 @@ fn split(name: &str, tensor: &Tensor) -> Result<Vec<(String, Tensor)>> {
     parts.iter().enumerate().map(part).collect()
 }
 
+/// The configuration of the Pooling module, where the files have one. What is malformed is named by `sentence`.
+fn pooling(files: &BTreeMap<String, Bytes>) -> Option<Json> {
+    let modules: Json = serde_json::from_slice(files.get(super::sentence::MODULES)?).ok()?;
+    let is_pooling = |entry: &&Json| entry["type"].as_str().is_some_and(|class| class.ends_with(".Pooling"));
+    let dir = modules.as_array()?.iter().find(is_pooling)?["path"].as_str()?;
+    serde_json::from_slice(files.get(&super::checkpoint::join(dir, "config.json"))?).ok()
+}
+
 /// The folder's files.
 fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Weights>) -> Result<BTreeMap<String, Bytes>> {
     let mut files = BTreeMap::new();
@@ -141,7 +157,8 @@ fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Wei
             let config = serde_json::from_slice(config).map_err(|e| {
                 Error::new(ErrorKind::InvalidFile, format!("setting \"{FILES}{}\": {}", in_trunk("config.json"), json_message(&e)))
             })?;
-            llama_cpp::check_sizes(family, metadata, &config)?;
+            let ranks = weights.is_some_and(|weights| weights.get("classifier.weight").is_some());
+            llama_cpp::check(family, metadata, &config, pooling(&files).as_ref(), ranks)?;
         }
         None => {
             let rows = |name: &str| weights.and_then(|w| w.get(name)).map_or(0, Tensor::rows);

@@ -184,6 +184,11 @@ impl Source {
         self.in_package().map(Package::reader)
     }
 
+    /// The bytes of the GGUF file, where the source is one.
+    pub fn gguf_bytes(&self) -> Option<&Bytes> {
+        self.in_package().map(Package::bytes)
+    }
+
     fn in_package(&self) -> Option<&Package> {
         if let Place::Package(_, package) = &self.place { Some(package) } else { None }
     }

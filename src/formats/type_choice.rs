@@ -112,10 +112,12 @@ impl Exception {
                 format!("{pattern:?} matches no tensor; the model has {} ... (`cloze inspect` of a GGUF file lists them)", few.join(", "));
             return fail(ErrorKind::InvalidArgument, told);
         }
+        let is_vector = |tensor: &Tensor| form == Form::Gguf && tensor.shape().len() < 2 && *dtype != Dtype::F32;
+        let only_vectors = matching().all(|item| is_vector(&item.tensor));
         for Item { gguf_name, tensor, .. } in matching() {
-            // llama.cpp wants vectors in F32; a pattern that also matches some is no mistake.
-            let is_vector = form == Form::Gguf && tensor.shape().len() < 2 && *dtype != Dtype::F32;
-            if !tensor.dtype().is_float() || (is_vector && pattern != gguf_name) {
+            // llama.cpp wants vectors in F32; a pattern that matches some beside other tensors is no mistake.
+            let is_vector = is_vector(tensor);
+            if !tensor.dtype().is_float() || (is_vector && !only_vectors) {
                 continue;
             }
             if is_vector || Tensor::bytes_for(*dtype, tensor.shape()).is_none() {
@@ -216,6 +218,7 @@ mod tests {
         for (exception, form, says) in [
             ("blk.9.*=f16", Form::Gguf, "matches no tensor; the model has token_embd.weight"),
             ("blk.0.attn_q.bias=f16", Form::Gguf, "stays F32"),
+            ("*.bias=f16", Form::Gguf, "\"blk.0.attn_q.bias\" has one dimension and stays F32"),
             ("token_embd.weight=q4_k", Form::Gguf, "rows of 64 values, no whole blocks of 256"),
             ("token_embd.weight", Form::Gguf, "PATTERN=TYPE"),
             ("=f16", Form::Gguf, "PATTERN=TYPE"),

@@ -11,6 +11,7 @@ use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{Folder, SentenceModules, Source, huggingface};
 use crate::model::heads::Head;
 use crate::model::{Encoder, Output, Setup, pooling::LayerChoice};
+use crate::quant::Bytes;
 use crate::tokenizer::{Files, Tokenizer, Truncation};
 
 /// An opened model: immutable, used from any number of threads at once. A clone is another handle to the same model.
@@ -25,6 +26,8 @@ struct Inner {
     description: Description,
     /// What is wrong with them does not keep a model from its work.
     probes: Result<Option<Probes>>,
+    /// The GGUF file that the model was opened from. Its tensors hold on to it anyway.
+    file: Option<Bytes>,
 }
 
 impl std::fmt::Debug for Model {
@@ -75,7 +78,9 @@ impl Model {
             check_vocabulary(&tokenizer, &encoder)?;
             let max_tokens = max_tokens(&sentence, &tokenizer, &encoder)?;
             let description = describe(&encoder, &tokenizer, sentence, max_tokens, options)?;
-            Ok(Model { inner: Arc::new(Inner { tokenizer, encoder, description, probes: Probes::of(source) }) })
+            Ok(Model {
+                inner: Arc::new(Inner { tokenizer, encoder, description, probes: Probes::of(source), file: source.gguf_bytes().cloned() }),
+            })
         };
         opened().map_err(|e: Error| e.within(source.describe()))
     }
@@ -117,6 +122,11 @@ impl Model {
     /// The golden probes of the model's file, if it has any.
     pub(super) fn probes(&self) -> Result<Option<&Probes>> {
         self.inner.probes.as_ref().map(Option::as_ref).map_err(Error::clone)
+    }
+
+    /// The GGUF file that the model was opened from.
+    pub(super) fn file(&self) -> Option<&Bytes> {
+        self.inner.file.as_ref()
     }
 
     pub(super) fn tokenizer(&self) -> &Tokenizer {

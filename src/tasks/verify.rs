@@ -1,14 +1,17 @@
 //! Does this model still give the answers that its file promises?
 //!
-//! [`Model::verify`] asks the golden [`Probes`] of the model's file again and compares: cosine and largest
-//! difference of each vector, and whether each probe still has the same nearest neighbours among the others.
+//! [`Model::verify`] first asks whether the model's file is as it was written, by its checksums, and whether all of its numbers are
+//! finite. Then it asks the golden [`Probes`] again and compares: cosine and largest difference of each vector, and whether each
+//! probe still has the same nearest neighbours among the others.
 
 use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::{Model, Probes, Tolerance, probes::ask, tolerance};
+use super::{Description, Model, Probes, Tolerance, probes::ask, tolerance};
 use crate::error::{ErrorKind, Result, fail};
+use crate::formats::checksums::Integrity;
+use crate::formats::gguf::Reader;
 
 /// Neighbours that are compared, where there are so many probes.
 const NEIGHBOURS: usize = 5;
@@ -19,8 +22,12 @@ const SHOWN: usize = 60;
 /// How near a model's answers are to those stored in its file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verification {
-    /// Whether every probe keeps to what is allowed.
+    /// Whether nothing is damaged and every probe keeps to what is allowed.
     pub passed: bool,
+    /// How many checksums the file has; `None` for a file without, which is judged by its probes alone.
+    pub checksums: Option<usize>,
+    /// What is not as it was written, or not finite, by name.
+    pub damaged: Vec<String>,
     /// The lowest cosine of a probe with its stored vector.
     pub worst_cosine: f64,
     /// The mean cosine.
@@ -59,7 +66,7 @@ pub struct ProbeReport {
 }
 
 impl Model {
-    /// Computes the golden probes of the model's file again, with the model as it was opened. A model that computes in eight bits
+    /// Compares the model's file with its checksums, and computes its golden probes again, with the model as it was opened. A model that computes in eight bits
     /// may differ by what these cost, whatever its file allows.
     ///
     /// That answers differ is no error here: see [`Verification::passed`] and [`Verification::check`].
@@ -67,6 +74,21 @@ impl Model {
     /// # Errors
     /// `InvalidArgument` for a model without probes; `InvalidFile` when they are damaged; `NonFinite` when an answer is not finite.
     pub fn verify(&self) -> Result<Verification> {
+        let integrity = self.integrity()?;
+        match self.ask_probes() {
+            Ok(report) => Ok(report.with(integrity)),
+            // What is damaged may be the probes themselves.
+            Err(_) if !integrity.damaged.is_empty() => Ok(Verification::without_probes(self).with(integrity)),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn integrity(&self) -> Result<Integrity> {
+        let Some(file) = self.file() else { return Ok(Integrity { checksums: None, damaged: Vec::new() }) };
+        Ok(Integrity::of(&Reader::open(file)?))
+    }
+
+    fn ask_probes(&self) -> Result<Verification> {
         let Some(probes) = self.probes()? else {
             let told = "the model has no golden probes to verify by; `cloze convert -m MODEL -o NAME.gguf` writes a file that has";
             return fail(ErrorKind::InvalidArgument, told);
@@ -88,11 +110,43 @@ impl Model {
 }
 
 impl Verification {
-    /// An error that names the worst probe, unless all passed.
+    /// Of a model whose probes cannot be asked.
+    fn without_probes(model: &Model) -> Verification {
+        let Description { dimensions, precision, isa, .. } = model.describe();
+        Verification {
+            passed: false,
+            checksums: None,
+            damaged: Vec::new(),
+            worst_cosine: 0.0,
+            mean_cosine: 0.0,
+            worst_error: 1.0,
+            neighbours: 0.0,
+            allowed: Tolerance::of_types([]),
+            dimensions: *dimensions,
+            precision: precision.clone(),
+            isa: isa.clone(),
+            probes: Vec::new(),
+        }
+    }
+
+    fn with(self, Integrity { checksums, damaged }: Integrity) -> Verification {
+        Verification { passed: self.passed && damaged.is_empty(), checksums, damaged, ..self }
+    }
+
+    /// An error that names what is damaged and the worst probe, unless all passed.
     ///
     /// # Errors
     /// `VerificationFailed`.
     pub fn check(&self) -> Result<()> {
+        let damage = Integrity { checksums: self.checksums, damaged: self.damaged.clone() }.told();
+        match (damage, self.check_probes()) {
+            (None, probes) => probes,
+            (Some(damage), Ok(())) => fail(ErrorKind::VerificationFailed, damage),
+            (Some(damage), Err(probes)) => fail(ErrorKind::VerificationFailed, format!("{damage}; {}", probes.message())),
+        }
+    }
+
+    fn check_probes(&self) -> Result<()> {
         let failed = || self.probes.iter().enumerate().filter(|(_, probe)| !probe.passed);
         let worst = failed().min_by(|(_, a), (_, b)| a.cosine.total_cmp(&b.cosine));
         let Some((index, ProbeReport { text, cosine, error, .. })) = worst else { return Ok(()) };
@@ -128,6 +182,8 @@ fn compare(probes: &Probes, answers: &[f32], allowed: Tolerance) -> Verification
     let reports: Vec<ProbeReport> = (0..count).map(report).collect();
     let mean = |of: fn(&ProbeReport) -> f64| reports.iter().map(of).sum::<f64>() / count.max(1) as f64;
     Verification {
+        checksums: None,
+        damaged: Vec::new(),
         passed: count == probes.len() && reports.iter().all(|probe| probe.passed),
         worst_cosine: reports.iter().map(|probe| probe.cosine).fold(1.0, f64::min),
         mean_cosine: rounded(mean(|probe| probe.cosine)),

@@ -117,6 +117,8 @@ fn what_cannot_be_written_is_said_before_anything_is() {
     quantize(&["-o", &out, "--type", "q8_0", "--tensor", "blk.7.*=f16"]).failed(1, "matches no tensor; the model has ");
     quantize(&["-o", &out, "--type", "q8_0", "--tensor", "blk.0.attn_q.weight=q4_k"]).failed(1, "rows of 64 values");
     run(&["convert", "-m", &model, "-o", &place.at("folder"), "--type", "q8_0"]).failed(1, "do not hold Q8_0");
+    quantize(&["-o", &out, "--type", "q8_0", "--tensor", "*.bias=f16"]).failed(1, "has one dimension and stays F32");
+    run(&["convert", "-m", &model, "-o", &place.at(".gguf")]).failed(1, "put a name before .gguf");
     run(&["convert", "-m", &model, "-o", &place.at("model.safetensors")]).failed(1, "give the name of a folder");
     run(&["convert", "-m", "/no/such/model", "-o", &out]).failed(1, "/no/such/model");
     assert_eq!(place.names(), [""; 0]);
@@ -142,6 +144,9 @@ fn nothing_is_replaced_without_force() {
     let thesis = Path::new(&folder).join("thesis.doc");
     std::fs::write(&thesis, "years of work").unwrap();
     run(&["convert", "-m", &file, "-o", &folder, "--force"]).failed(1, "holds thesis.doc");
+    std::os::unix::fs::symlink(&file, place.at("link.gguf")).unwrap();
+    run(&["convert", "-m", &model, "-o", &place.at("link.gguf"), "--force"]).failed(1, "is a symbolic link, which is not replaced");
+    std::fs::remove_file(place.at("link.gguf")).unwrap();
     run(&["convert", "-m", &file, "-o", &place.at("m.gguf"), "--without-probes"]).failed(1, "exists");
     assert!(thesis.exists());
     assert_eq!(place.names(), ["folder", "m.gguf"]);
@@ -265,7 +270,7 @@ fn a_file_that_was_tampered_with_is_found_out() {
 }
 
 #[test]
-fn damaged_probes_stop_verify_and_nothing_else() {
+fn damaged_probes_stop_verify_and_convert_and_no_answer() {
     let (model, place) = (sharded(), Place::new());
     let file = place.at("m.gguf");
     well(&["convert", "-m", &model, "-o", &file]);
@@ -275,9 +280,15 @@ fn damaged_probes_stop_verify_and_nothing_else() {
     bytes[at..at + 4].fill(0xff);
     std::fs::write(&file, bytes).unwrap();
     assert_eq!(run(&["encode", "-m", &file, "a text"]).code, 0);
-    run(&["verify", "-m", &file]).failed(1, "the probes are damaged");
-    run(&["quantize", "-m", &file, "-o", &place.at("x.gguf"), "--type", "q8_0"]).failed(1, "the probes are damaged");
-    well(&["quantize", "-m", &file, "-o", &place.at("x.gguf"), "--type", "q8_0", "--without-probes"]);
+    let done = run(&["verify", "-m", &file]);
+    assert!(
+        done.code == 1 && done.err.contains("the settings (tokenizer, configuration, probes) are not as they were written"),
+        "{}",
+        done.err
+    );
+    // A damaged file must not become one with sound checksums.
+    run(&["quantize", "-m", &file, "-o", &place.at("x.gguf"), "--type", "q8_0", "--without-probes"]).failed(1, "the file is damaged");
+    assert_eq!(place.names(), ["m.gguf"]);
 }
 
 #[test]
@@ -321,4 +332,163 @@ fn inspect_shows_a_gguf_file_of_another_kind_and_says_that_it_does_not_open() {
     let place = Place::new();
     std::fs::write(PathBuf::from(place.at("cut.gguf")), b"GGUF\x03\0\0\0").unwrap();
     run(&["inspect", "-m", &place.at("cut.gguf")]).failed(1, "cut.gguf");
+}
+
+/// A copy of a model's folder that may be changed, without what its reference answers.
+fn copied(model: &str, place: &Place, name: &str) -> PathBuf {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap().map(|e| e.unwrap()) {
+            let (path, name) = (entry.path(), entry.file_name());
+            if path.is_dir() {
+                copy(&path, &to.join(name));
+            } else if !name.to_string_lossy().starts_with("expected") {
+                std::fs::copy(&path, to.join(name)).unwrap();
+            }
+        }
+    }
+    let to = PathBuf::from(place.at(name));
+    copy(Path::new(model), &to);
+    to
+}
+
+/// Changes the numbers of one F32 tensor where they lie in a file.
+fn change(file: &Path, tensor: &str, change: impl Fn(usize, f32) -> f32) {
+    let mut bytes = std::fs::read(file).unwrap();
+    let mut weights = cloze::formats::Weights::default();
+    cloze::formats::safetensors::read("x", &Bytes::owned(bytes.clone()), &mut weights).unwrap();
+    let old = weights.get(tensor).unwrap().bytes().to_vec();
+    let at = bytes.windows(old.len()).position(|window| window == old).unwrap();
+    for (i, number) in bytes[at..at + old.len()].as_chunks_mut::<4>().0.iter_mut().enumerate() {
+        *number = change(i, f32::from_le_bytes(*number)).to_le_bytes();
+    }
+    std::fs::write(file, bytes).unwrap();
+}
+
+fn shard_with(folder: &Path, tensor: &str) -> PathBuf {
+    let index: Value = serde_json::from_slice(&std::fs::read(folder.join("model.safetensors.index.json")).unwrap()).unwrap();
+    folder.join(index["weight_map"][tensor].as_str().unwrap())
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_written_by_nobody_and_inspect_says_so() {
+    let place = Place::new();
+    let folder = copied(&sharded(), &place, "model");
+    let tensor = "embeddings.word_embeddings.weight";
+    let keys: Value = serde_json::from_slice(&std::fs::read(folder.join("model.safetensors.index.json")).unwrap()).unwrap();
+    let tensor = keys["weight_map"].as_object().unwrap().keys().find(|key| key.ends_with(tensor)).unwrap().clone();
+    let (model, out) = (folder.to_str().unwrap().to_owned(), place.at("m.gguf"));
+    // No probe has the last token of the vocabulary.
+    let shard = shard_with(&folder, &tensor);
+    let all = tensors(&model)[&format!("/{tensor}")].2.len() / 4;
+    change(&shard, &tensor, |i, v| if i + 3 == all { f32::NAN } else { v });
+    for flags in [&["convert", "--without-probes"][..], &["convert"], &["quantize", "--type", "q8_0"], &["convert", "--type", "f16"]] {
+        run(&[flags, &["-m", &model, "-o", &out]].concat()).failed(1, &format!("{tensor:?}: number {} is NaN", all - 3));
+    }
+    run(&["convert", "-m", &model, "-o", &place.at("folder"), "--type", "f32"]).failed(1, &tensor);
+    assert_eq!(place.names(), ["model"]);
+    let done = run(&["inspect", "-m", &model]);
+    assert!(done.code == 1 && done.err.contains("has 1 numbers that are NaN or infinite"), "{} {}", done.code, done.err);
+}
+
+#[test]
+fn numbers_that_a_type_cannot_hold_are_not_written_as_zeros() {
+    let place = Place::new();
+    let folder = copied(&sharded(), &place, "model");
+    let model = folder.to_str().unwrap().to_owned();
+    let name = tensors(&model).into_keys().find(|key| key.ends_with("layer.0.output.dense.weight")).unwrap()[1..].to_owned();
+    change(&shard_with(&folder, &name), &name, |_, v| v * 1e-8);
+    let out = place.at("m.gguf");
+    for dtype in ["q8_0", "q4_0", "q5_1", "f16"] {
+        run(&["quantize", "-m", &model, "-o", &out, "--type", dtype]).failed(1, "--tensor 'blk.0.ffn_down.weight=f32'");
+    }
+    assert_eq!(place.names(), ["model"]);
+    well(&["quantize", "-m", &model, "-o", &out, "--type", "q8_0", "--tensor", "blk.0.ffn_down.weight=bf16"]);
+    well(&["verify", "-m", &out]);
+}
+
+#[test]
+fn a_file_that_would_not_keep_its_promise_is_not_written() {
+    let (model, place) = (sharded(), Place::new());
+    let file = place.at("m.gguf");
+    well(&["convert", "-m", &model, "-o", &file]);
+    // The file's probes, and another model's numbers.
+    let source = Source::open(Path::new(&file)).unwrap();
+    let mut contents = cloze::formats::convert::Contents::of(&source).unwrap();
+    for item in contents.items.iter_mut().filter(|item| item.gguf_name == "blk.0.ffn_up.weight") {
+        let zeros = Bytes::owned(vec![0u8; item.tensor.bytes().len()]);
+        item.tensor = cloze::formats::Tensor::new(item.tensor.dtype(), item.tensor.shape().to_vec(), zeros).unwrap();
+    }
+    let wrong = place.at("wrong.gguf");
+    contents.write_gguf(Path::new(&wrong), cloze::formats::convert::kept, |_, _| {}).unwrap();
+    let done = run(&["convert", "-m", &wrong, "-o", &place.at("x.gguf")]);
+    done.failed(1, "x.gguf was not written: ");
+    assert!(done.err.contains("the worst is probe ") && !done.err.contains("partial"), "{}", done.err);
+    assert_eq!(place.names(), ["m.gguf", "wrong.gguf"]);
+}
+
+#[test]
+fn verify_finds_damage_that_no_probe_would_show() {
+    let (model, place) = (sharded(), Place::new());
+    let file = place.at("m.gguf");
+    well(&["quantize", "-m", &model, "-o", &file, "--type", "q8_0"]);
+    let sound = std::fs::read(&file).unwrap();
+    let done = well(&["verify", "-m", &file]);
+    assert!(done.out.contains(" compared"), "{}", done.out);
+    let embedding = place_of(&sound, "token_embd.weight");
+    let text = |words: &[u8]| sound.windows(words.len()).position(|window| window == words).unwrap();
+    for (what, at, says) in [
+        ("the last row of the embedding", embedding.end - 1, "tensor \"token_embd.weight\" is not as it was written"),
+        ("one weight", place_of(&sound, "blk.0.attn_v.weight").start + 9, "tensor \"blk.0.attn_v.weight\" is not"),
+        ("the tokenizer", text(b"\"##") + 3, "the settings"),
+        ("the checksums", text(b"cloze.checksums.tensors") + 22, "the checksums are incomplete"),
+    ] {
+        let mut bytes = sound.clone();
+        bytes[at] ^= 1;
+        std::fs::write(&file, bytes).unwrap();
+        let done = run(&["verify", "-m", &file, "--json"]);
+        assert!(done.code == 1 && done.err.contains("the file is damaged: ") && done.err.contains(says), "{what}: {}", done.err);
+        run(&["convert", "-m", &file, "-o", &place.at("x.gguf")]).failed(1, "the file is damaged: ");
+    }
+    // Files of earlier versions have none.
+    let mut bytes = sound;
+    for key in ["cloze.checksums.tensors", "cloze.checksums.settings"] {
+        let at = bytes.windows(key.len()).position(|window| window == key.as_bytes()).unwrap();
+        bytes[at + 6..at + 15].copy_from_slice(b"something");
+    }
+    std::fs::write(&file, bytes).unwrap();
+    assert!(well(&["verify", "-m", &file]).out.contains("none in this file: judged by its probes alone"));
+    assert_eq!(well(&["verify", "-m", &file, "--json"]).lines()[0]["checksums"], Value::Null);
+}
+
+#[test]
+fn force_removes_what_this_conversion_would_write_and_old_shards_and_nothing_else() {
+    let (model, place) = (sharded(), Place::new());
+    let folder = copied(&model, &place, "model");
+    let out = folder.to_str().unwrap();
+    for foreign in ["extra.safetensors", "merges.txt", "sub/config.json"] {
+        let path = folder.join(foreign);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "years of work").unwrap();
+        run(&["convert", "-m", &model, "-o", out, "--force"]).failed(1, &format!("holds {foreign}"));
+        std::fs::remove_file(&path).unwrap();
+    }
+    well(&["convert", "-m", &model, "-o", out, "--force"]);
+    let names: Vec<String> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(names.contains(&"model.safetensors".to_owned()) && !names.iter().any(|name| name.contains("-of-")), "{names:?}");
+    assert_eq!(place.names(), ["model"]);
+}
+
+#[test]
+fn a_gguf_file_cannot_name_files_that_no_model_has() {
+    let (model, place) = (sharded(), Place::new());
+    for name in ["thesis.doc", "run.py", "sub/config.json", ".profile.json"] {
+        let mut contents = cloze::formats::convert::Contents::of(&Source::open(Path::new(&model)).unwrap()).unwrap();
+        contents.metadata.set(format!("cloze.files.{name}"), cloze::formats::gguf::Value::String("theirs".into()));
+        let file = place.at("m.gguf");
+        let _ = std::fs::remove_file(&file);
+        contents.write_gguf(Path::new(&file), cloze::formats::convert::kept, |_, _| {}).unwrap();
+        run(&["convert", "-m", &file, "-o", &place.at("folder"), "--force"]).failed(1, &format!("{name:?} is no name of a model's file"));
+        assert_eq!(place.names(), ["m.gguf"]);
+    }
 }

@@ -27,7 +27,7 @@ pub fn gguf(data: &[u8]) -> bool {
         && let Ok(contents) = Contents::of(&source)
     {
         let mut written = Vec::new();
-        if contents.write_gguf_to(&mut written, kept, |_, _| {}).is_ok() {
+        if contents.write_gguf_to(&mut std::io::Cursor::new(&mut written), kept, |_, _| {}).is_ok() {
             let again = Reader::open(&Bytes::owned(written)).expect("what we write, we read");
             assert_eq!(again.tensors().len(), contents.items.len());
         }

@@ -88,7 +88,7 @@ fn what_llama_cpp_needs_is_there_and_nothing_that_it_refuses() {
         let contents = contents(&golden(&format!("models/{name}")));
         assert_eq!(contents.items.iter().filter(|item| !item.shared).count(), refused, "{name}");
         let mut file = Vec::new();
-        contents.write_gguf_to(&mut file, kept, |_, _| {}).unwrap();
+        contents.write_gguf_to(&mut std::io::Cursor::new(&mut file), kept, |_, _| {}).unwrap();
         let reader = Reader::open(&Bytes::owned(file)).unwrap();
         let m = reader.metadata();
         assert_eq!(m.text("general.architecture").unwrap(), Some("bert"));
@@ -111,7 +111,7 @@ fn a_file_without_the_folders_files_is_rebuilt_from_llama_cpps_keys() {
     let mut contents = contents(&golden("models/tiny-gelu"));
     contents.metadata.remove(|key| key.starts_with("cloze.") || key == "tokenizer.huggingface.json");
     let mut file = Vec::new();
-    contents.write_gguf_to(&mut file, kept, |_, _| {}).unwrap();
+    contents.write_gguf_to(&mut std::io::Cursor::new(&mut file), kept, |_, _| {}).unwrap();
     let model = Model::load_files(vec![("x".to_owned(), file)], &Options::default()).unwrap();
     super::answers(&model, "tiny-gelu");
     assert_eq!(model.describe().pooling, ["mean"]);
@@ -123,7 +123,7 @@ fn quantised_files_open_and_more_bits_are_nearer() {
     let expected = encode(&load(&path), TEXTS, &[]);
     let cosine = |asked: Dtype| {
         let mut file = Vec::new();
-        contents(&path).write_gguf_to(&mut file, quantised(asked), |_, _| {}).unwrap();
+        contents(&path).write_gguf_to(&mut std::io::Cursor::new(&mut file), quantised(asked), |_, _| {}).unwrap();
         let reader = Reader::open(&Bytes::owned(file.clone())).unwrap();
         let linear = reader.tensor("blk.0.ffn_up.weight").unwrap().dtype();
         assert_eq!(

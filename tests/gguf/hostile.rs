@@ -119,7 +119,7 @@ fn versions_and_byte_orders_that_are_not_read_are_named() {
     refused("version 4", of(4), ErrorKind::Unsupported, "version 4");
     refused("big endian", of(3u32.swap_bytes()), ErrorKind::Unsupported, "big-endian");
     refused("big endian", of(2u32.swap_bytes()), ErrorKind::Unsupported, "big-endian");
-    refused("version 0", of(0), ErrorKind::Unsupported, "");
+    refused("version 0", of(0), ErrorKind::Unsupported, "version 0");
     refused("another format", b"ggml0000".to_vec(), BAD, "does not begin with GGUF");
     refused("nothing", Vec::new(), BAD, "ends at byte 0");
 }
@@ -190,6 +190,12 @@ fn files_that_hold_no_model_of_ours_say_so() {
     let load = |file: Vec<u8>| Model::load_files(vec![("x.gguf".to_owned(), file)], &Options::default()).unwrap_err();
     let text = |s: &str| [&(s.len() as u64).to_le_bytes()[..], s.as_bytes()].concat();
     let bert = || Raw::new().setting(b"general.architecture", 8, &text("bert"));
+    let ours = |config: &str| bert().setting(b"cloze.files.config.json", 8, &text(config));
+    let sizes = |raw: Raw| {
+        let keys = ["context_length", "embedding_length", "feed_forward_length", "block_count", "attention.head_count"];
+        keys.iter().fold(raw, |raw, key| raw.setting(format!("bert.{key}").as_bytes(), 4, &4u32.to_le_bytes()))
+    };
+    const EPSILON: &[u8] = b"bert.attention.layer_norm_epsilon";
     let tower = [&4u32.to_le_bytes()[..]].concat();
     for (what, file, says) in [
         ("no architecture", Raw::new().file(0), "general.architecture"),
@@ -210,6 +216,26 @@ fn files_that_hold_no_model_of_ours_say_so() {
                 .setting(b"cloze.files.config.json", 8, &text("{\"hidden_size\":8}"))
                 .file(0),
             "\"bert.embedding_length\" is 4, but hidden_size",
+        ),
+        ("epsilon", sizes(bert()).setting(EPSILON, 6, &f32::NAN.to_le_bytes()).file(0), "layer_norm_epsilon\" is NaN"),
+        ("epsilon", sizes(bert()).setting(EPSILON, 6, &(-1f32).to_le_bytes()).file(0), "layer_norm_epsilon\" is -1"),
+        ("causal", ours("{}").setting(b"bert.attention.causal", 7, &[1]).file(0), "is not an encoder"),
+        ("epsilon", ours("{}").setting(EPSILON, 6, &f32::INFINITY.to_le_bytes()).file(0), "layer_norm_epsilon\" is inf"),
+        (
+            "epsilon",
+            ours("{\"layer_norm_eps\":1e-12}").setting(EPSILON, 6, &1e-5f32.to_le_bytes()).file(0),
+            "but layer_norm_eps in the file's own config.json is",
+        ),
+        ("pooling", ours("{}").setting(b"bert.pooling_type", 4, &9u32.to_le_bytes()).file(0), "known are 0 (none), 1 (mean)"),
+        ("pooling", ours("{}").setting(b"bert.pooling_type", 4, &2u32.to_le_bytes()).file(0), "2 (cls), but the file has no Pooling"),
+        (
+            "pooling",
+            ours("{}")
+                .setting(b"cloze.files.modules.json", 8, &text(r#"[{"path":"1_Pooling","type":"sentence_transformers.models.Pooling"}]"#))
+                .setting(b"cloze.files.1_Pooling/config.json", 8, &text(r#"{"pooling_mode":"mean"}"#))
+                .setting(b"bert.pooling_type", 4, &2u32.to_le_bytes())
+                .file(0),
+            "2 (cls), but the configuration of the file's own Pooling module amounts to mean",
         ),
     ] {
         let e = load(file);

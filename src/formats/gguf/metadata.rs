@@ -88,7 +88,7 @@ macro_rules! define_values {
             }
 
             /// The bytes of the value, without its type.
-            pub(super) fn write(&self, out: &mut Vec<u8>) {
+            fn write(&self, out: &mut Vec<u8>) {
                 match self {
                     $(Value::$kind(n) => out.extend(n.to_le_bytes()),)*
                     Value::Bool(b) => out.push(u8::from(*b)),
@@ -267,6 +267,15 @@ impl Metadata {
     /// Keys and values in order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.entries.iter().map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// The bytes that settings have in a file, of those whose keys are `wanted`.
+    pub(in super::super) fn encode(&self, wanted: impl Fn(&str) -> bool, out: &mut Vec<u8>) {
+        for (key, value) in self.iter().filter(|(key, _)| wanted(key)) {
+            write_string(key, out);
+            out.extend((value.kind() as u32).to_le_bytes());
+            value.write(out);
+        }
     }
 
     /// How many settings there are.

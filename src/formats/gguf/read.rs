@@ -102,7 +102,7 @@ fn read_version(cursor: &mut Cursor<'_>) -> Result<u32> {
     match cursor.u32()? {
         version @ (2 | 3) => Ok(version),
         1 => fail(ErrorKind::Unsupported, "GGUF version 1; versions 2 and 3 are read: convert the model again with a current llama.cpp"),
-        swapped if swapped.swap_bytes() <= 3 => {
+        swapped if matches!(swapped.swap_bytes(), 1..=3) => {
             fail(ErrorKind::Unsupported, "a big-endian GGUF file; convert it with llama.cpp's gguf_convert_endian.py ... little")
         }
         other => fail(ErrorKind::Unsupported, format!("GGUF version {other}; versions 2 and 3 are read")),

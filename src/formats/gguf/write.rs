@@ -38,11 +38,7 @@ impl Writer {
         head.extend(VERSION.to_le_bytes());
         head.extend((tensors.len() as u64).to_le_bytes());
         head.extend((metadata.len() as u64).to_le_bytes());
-        for (key, value) in metadata.iter() {
-            write_string(key, &mut head);
-            head.extend((value.kind() as u32).to_le_bytes());
-            value.write(&mut head);
-        }
+        metadata.encode(|_| true, &mut head);
         let mut names = std::collections::BTreeSet::new();
         let (mut plans, mut offset) = (Vec::with_capacity(tensors.len()), 0usize);
         for plan in tensors {
@@ -69,6 +65,11 @@ impl Writer {
     /// Whether the file has no tensor.
     pub fn is_empty(&self) -> bool {
         self.plans.is_empty()
+    }
+
+    /// What comes before the tensors. Settings of the same lengths give one of the same length.
+    pub(in super::super) fn head(&self) -> &[u8] {
+        &self.head
     }
 
     /// Writes the file. `data` gives each tensor's bytes when its turn comes; `progress` hears the bytes written so far.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::gguf::{Array, Metadata, Value};
 use super::super::names::Family;
-use crate::error::{ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::Dtype;
 
 /// Key and field of each whole number.
@@ -102,8 +102,63 @@ fn pooling_number(config: &Json) -> Option<u64> {
     POOLINGS.iter().find(|(.., theirs)| *theirs == Some(*mode)).map(|(number, ..)| *number)
 }
 
-/// Where file and keys state the same, they must agree: `config` is the file's own config.json.
-pub(in super::super) fn check_sizes(family: &Family, metadata: &Metadata, config: &Json) -> Result<()> {
+/// Where file and keys state the same, they must agree: `config` is the file's own config.json, `pooling` that of its Pooling module,
+/// `ranks` as in [`describe`].
+pub(in super::super) fn check(family: &Family, metadata: &Metadata, config: &Json, pooling: Option<&Json>, ranks: bool) -> Result<()> {
+    check_sizes(family, metadata, config)?;
+    let contradiction = |key: &str, stated: String, theirs: String| {
+        fail(ErrorKind::InvalidFile, format!("setting {key:?} is {stated}, but {theirs}; convert the model again"))
+    };
+    let arch = family.architecture;
+    refuse_causal(arch, metadata)?;
+    let key = format!("{arch}.{}", EPSILON.0);
+    if let (Some(stated), Some(theirs)) = (epsilon(&key, metadata)?, config.get(EPSILON.1).and_then(Json::as_f64))
+        && stated as f32 != theirs as f32
+    {
+        return contradiction(&key, stated.to_string(), format!("{} in the file's own config.json is {theirs}", EPSILON.1));
+    }
+    let key = format!("{arch}.{POOLING}");
+    let theirs = pooling.and_then(pooling_number).unwrap_or(0);
+    match metadata.count(&key)? {
+        None => Ok(()),
+        Some(4) if ranks => Ok(()),
+        Some(number) if number == theirs => Ok(()),
+        Some(number) => {
+            let (stated, theirs) = (known_pooling(&key, number)?.1, POOLINGS[theirs as usize].1);
+            let named = pooling.map_or("the file has no Pooling module".to_owned(), |_| {
+                format!("the configuration of the file's own Pooling module amounts to {theirs}")
+            });
+            contradiction(&key, format!("{number} ({stated})"), named)
+        }
+    }
+}
+
+/// A norm adds it to a variance before the root.
+fn epsilon(key: &str, metadata: &Metadata) -> Result<Option<f64>> {
+    match metadata.number(key)? {
+        Some(epsilon) if !epsilon.is_finite() || epsilon < 0.0 => {
+            fail(ErrorKind::InvalidFile, format!("setting {key:?} is {epsilon}; expected a small number from 0, such as 1e-12"))
+        }
+        stated => Ok(stated),
+    }
+}
+
+fn refuse_causal(arch: &str, metadata: &Metadata) -> Result<()> {
+    let causal = format!("{arch}.{CAUSAL}");
+    if metadata.flag(&causal)? == Some(true) {
+        let told = format!("setting {causal:?} is true: a model that does not see what follows is not an encoder");
+        return fail(ErrorKind::Unsupported, told);
+    }
+    Ok(())
+}
+
+fn known_pooling(key: &str, number: u64) -> Result<&'static (u64, &'static str, Option<&'static str>)> {
+    let known = || POOLINGS.iter().map(|(n, name, _)| format!("{n} ({name})")).collect::<Vec<_>>().join(", ");
+    let unknown = || Error::new(ErrorKind::Unsupported, format!("setting {key:?} is {number}; known are {}", known()));
+    POOLINGS.iter().find(|(n, ..)| *n == number).ok_or_else(unknown)
+}
+
+fn check_sizes(family: &Family, metadata: &Metadata, config: &Json) -> Result<()> {
     for (key, field) in SIZES {
         let key = format!("{}.{key}", family.architecture);
         let stated = config.get(*field).and_then(Json::as_u64);
@@ -139,18 +194,12 @@ pub(in super::super) fn folder_files(
         config.insert((*field).into(), json!(size));
     }
     let key = format!("{arch}.{}", EPSILON.0);
-    let Some(epsilon) = metadata.number(&key)? else {
+    let Some(epsilon) = epsilon(&key, metadata)? else {
         return fail(ErrorKind::InvalidFile, format!("setting {key:?} is missing; convert the model again"));
     };
     config.insert(EPSILON.1.into(), json!(epsilon));
     config.insert(SEGMENTS.1.into(), json!(segments));
-    let causal = format!("{arch}.{CAUSAL}");
-    if metadata.flag(&causal)? == Some(true) {
-        return fail(
-            ErrorKind::Unsupported,
-            format!("setting {causal:?} is true: a model that does not see what follows is not an encoder"),
-        );
-    }
+    refuse_causal(arch, metadata)?;
     if let Some(labels) = metadata.texts(&format!("{arch}.{LABELS}"))? {
         let by_id = labels.iter().enumerate().map(|(id, label)| (id.to_string(), json!(label)));
         config.insert("id2label".into(), Json::Object(by_id.collect()));
@@ -164,10 +213,7 @@ pub(in super::super) fn folder_files(
 /// not stated in such files.
 fn modules(key: &str, metadata: &Metadata) -> Result<Vec<(&'static str, Json)>> {
     let Some(number) = metadata.count(key)? else { return Ok(Vec::new()) };
-    let Some((.., mode)) = POOLINGS.iter().find(|(n, ..)| *n == number) else {
-        let known: Vec<String> = POOLINGS.iter().map(|(n, name, _)| format!("{n} ({name})")).collect();
-        return fail(ErrorKind::Unsupported, format!("setting {key:?} is {number}; known are {}", known.join(", ")));
-    };
+    let (.., mode) = known_pooling(key, number)?;
     let Some(mode) = mode else { return Ok(Vec::new()) };
     let entry = |idx: usize, path: &str, class: &str| json!({"idx": idx, "name": idx.to_string(), "path": path, "type": format!("sentence_transformers.models.{class}")});
     Ok(vec![

@@ -10,5 +10,5 @@ mod unigram;
 mod vocabulary;
 mod wordpiece;
 
-pub(super) use keys::{check_sizes, describe, file_type, folder_files};
+pub(super) use keys::{check, describe, file_type, folder_files};
 pub(super) use vocabulary::{describe_tokenizer, tokenizer_json};
