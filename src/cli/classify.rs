@@ -5,12 +5,13 @@ use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::heads::{SETTINGS, Seen};
 use super::input::{self, Input};
 use super::output::{Out, excerpt};
 use super::stream::{self, Answers};
 use super::{Outcome, Verb, flags};
 use crate::error::{ErrorKind, Result, fail};
-use crate::tasks::{Classes, Classified, InputReport, LabelScore, Model, Request};
+use crate::tasks::{Classes, Classified, LabelScore, Model, Request};
 
 pub(super) const VERB: Verb = Verb {
     name: "classify",
@@ -30,10 +31,6 @@ Answers are JSON lines, the best label first: {\"index\":0,\"labels\":[{\"label\
     build,
     run,
 };
-
-/// The options that concern heads.
-pub(super) const SETTINGS: &[&str] =
-    &["prompt", "prompt_name", "truncation", "max_tokens", "overlap", "windows", "activation", "top", "deadline_ms"];
 
 /// Those of zero-shot classification.
 const ZERO_SHOT: &[&str] = &["hypothesis", "multi_label"];
@@ -104,40 +101,6 @@ struct Label<'a> {
     label: &'a str,
     score: f32,
     logit: f32,
-}
-
-/// What was left out of an input, or how it was divided; nothing where it fits.
-#[derive(Serialize)]
-pub(super) struct Seen {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tokens: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    total: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    truncated: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    windows: Option<usize>,
-}
-
-impl Seen {
-    pub fn new(report: &InputReport) -> Seen {
-        let told = report.truncated || report.windows > 1;
-        Seen {
-            tokens: told.then_some(report.tokens),
-            total: told.then_some(report.total),
-            truncated: report.truncated.then_some(true),
-            windows: (report.windows > 1).then_some(report.windows),
-        }
-    }
-
-    /// The same for people.
-    pub fn words(report: &InputReport) -> String {
-        match report {
-            InputReport { truncated: true, tokens, total, .. } => format!("  ({tokens} of {total} tokens)"),
-            InputReport { windows: windows @ 2.., .. } => format!("  ({windows} windows)"),
-            _ => String::new(),
-        }
-    }
 }
 
 impl<'a> Line<'a> {

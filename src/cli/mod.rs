@@ -10,6 +10,7 @@ mod classify;
 mod convert;
 mod encode;
 mod flags;
+mod heads;
 mod input;
 mod inspect;
 mod next_sentence;

@@ -4,7 +4,7 @@ use clap::{ArgMatches, Command};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::classify::{SETTINGS, Seen};
+use super::heads::{SETTINGS, Seen};
 use super::input::{self, Input};
 use super::output::{Out, excerpt};
 use super::stream::{self, Answers};

@@ -6,7 +6,7 @@ use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::classify::{SETTINGS, Seen};
+use super::heads::{SETTINGS, Seen};
 use super::input::{self, Input, Inputs};
 use super::output::{Out, excerpt};
 use super::{Outcome, Verb, flags};

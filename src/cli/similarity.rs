@@ -10,19 +10,12 @@ use super::encode::Sink;
 use super::input::Input;
 use super::output::{Out, excerpt};
 use crate::error::{Error, ErrorKind};
-use crate::tasks::Embeddings;
+use crate::tasks::{Embeddings, cosine};
 
 /// Wider tables are no longer read by people.
 const MOST_COLUMNS: usize = 40;
 /// Every vector is kept, and the work grows with the square.
 const MOST_TEXTS: usize = 10_000;
-
-/// The cosine of `a` and `b`, 0 where one of them is zero.
-fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
-    let lengths = (dot(a, a) * dot(b, b)).sqrt();
-    if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) as f32 } else { 0.0 }
-}
 
 /// A whole number takes less room in a table, and has no -0.
 fn percent(cosine: f32) -> i32 {

@@ -15,7 +15,7 @@ pub struct LabelScore {
     pub id: usize,
     /// Its name.
     pub label: String,
-    /// The logit behind the activation.
+    /// The logit put through the activation.
     pub score: f32,
     /// The raw number.
     pub logit: f32,

@@ -5,6 +5,7 @@
 //! `cli`, Rust callers) add nothing but their own dress.
 
 mod classify;
+mod cosine;
 mod describe;
 mod encode;
 mod forward;
@@ -26,6 +27,7 @@ pub use crate::model::labels::Score;
 pub use crate::model::pooling::{LayerChoice, Pooling};
 pub use crate::tokenizer::{LONGEST_TEXT, OffsetUnit, Truncation};
 pub use classify::{Classes, Classified, LabelScore};
+pub use cosine::cosine;
 pub use describe::{Description, HeadDescription, Memory};
 pub use encode::{Embeddings, TextReport, Vectors};
 pub use heads::InputReport;

@@ -6,6 +6,7 @@
 
 use std::time::Instant;
 
+use super::cosine::cosine;
 use super::forward::Packed;
 use super::heads::{HeadRun, InputReport, renamed};
 use super::{Model, Output, Prompt, Request, Score};
@@ -22,7 +23,7 @@ const READ_AHEAD_TOKENS: usize = 4096;
 pub struct Ranked {
     /// The document's number in the call.
     pub index: usize,
-    /// The logit behind the activation; the cosine.
+    /// The logit put through the activation; the cosine.
     pub score: f32,
     /// The raw number that decides the order: of a cross-encoder with two labels the second's minus the first's, whose sigmoid
     /// is the probability of the second; the cosine.
@@ -200,13 +201,6 @@ fn by_cosine<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request
 fn named(model: &Model, names: &[&str]) -> Prompt {
     let found = names.iter().find(|name| model.describe().prompts.contains_key(**name));
     found.map_or(Prompt::Model, |name| Prompt::Named((*name).to_owned()))
-}
-
-/// The cosine of two vectors, 0 where one of them is zero.
-fn cosine(a: &[f32], b: &[f32]) -> f32 {
-    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
-    let lengths = (dot(a, a) * dot(b, b)).sqrt();
-    if lengths > 0.0 { (dot(a, b) / lengths).clamp(-1.0, 1.0) as f32 } else { 0.0 }
 }
 
 #[cfg(test)]

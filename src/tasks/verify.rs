@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
+use super::cosine::dot;
 use super::{Description, Model, Probes, Tolerance, probes::ask, tolerance};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::checksums::Integrity;
@@ -219,10 +220,6 @@ fn error(stored: &[f32], given: &[f32]) -> f64 {
 
 fn length(v: &[f32]) -> f64 {
     dot(v, v).sqrt()
-}
-
-fn dot(a: &[f32], b: &[f32]) -> f64 {
-    a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
 }
 
 /// More digits would be noise.

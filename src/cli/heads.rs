@@ -1,0 +1,45 @@
+//! What do the commands that ask a head have in common?
+//!
+//! Their options, and what they say of an input that did not fit.
+
+use serde::Serialize;
+
+use crate::tasks::InputReport;
+
+/// The options that concern heads.
+pub(super) const SETTINGS: &[&str] =
+    &["prompt", "prompt_name", "truncation", "max_tokens", "overlap", "windows", "activation", "top", "deadline_ms"];
+
+/// What was left out of an input, or how it was divided; nothing where it fits.
+#[derive(Serialize)]
+pub(super) struct Seen {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    windows: Option<usize>,
+}
+
+impl Seen {
+    pub fn new(report: &InputReport) -> Seen {
+        let told = report.truncated || report.windows > 1;
+        Seen {
+            tokens: told.then_some(report.tokens),
+            total: told.then_some(report.total),
+            truncated: report.truncated.then_some(true),
+            windows: (report.windows > 1).then_some(report.windows),
+        }
+    }
+
+    /// The same for people.
+    pub fn words(report: &InputReport) -> String {
+        match report {
+            InputReport { truncated: true, tokens, total, .. } => format!("  ({tokens} of {total} tokens)"),
+            InputReport { windows: windows @ 2.., .. } => format!("  ({windows} windows)"),
+            _ => String::new(),
+        }
+    }
+}
