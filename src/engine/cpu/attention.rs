@@ -84,26 +84,33 @@ struct Product {
 
 /// `out[rows, columns] = a * panels`; `columns` is a multiple of PANEL.
 unsafe fn multiply(kernels: &Kernels, p: &Product, rows: usize, columns: usize, out: *mut f32, out_stride: usize) {
-    let tiles = rows.div_ceil(kernels.tile_rows);
-    for panel in 0..columns / PANEL {
-        for i in 0..tiles {
-            let (first, rows) = split(rows, tiles, i);
-            // SAFETY: the caller gives `rows` rows of A and of the output, and columns / PANEL panels.
-            unsafe {
-                (kernels.tile)(&Tile {
-                    a: p.a.add(first * p.a_stride),
-                    a_stride: p.a_stride,
-                    b: p.panels.add(panel * p.depth * PANEL),
-                    depth: p.depth,
-                    c: out.add(first * out_stride + panel * PANEL),
-                    c_stride: out_stride,
-                    rows,
-                    start: Start::Zero,
-                    ahead: Ahead::none(p.panels),
-                });
-            }
+    for (panel, first, rows) in tiles(rows, columns, kernels.tile_rows) {
+        // SAFETY: the caller gives `rows` rows of A and of the output, and columns / PANEL panels.
+        unsafe {
+            (kernels.tile)(&Tile {
+                a: p.a.add(first * p.a_stride),
+                a_stride: p.a_stride,
+                b: p.panels.add(panel * p.depth * PANEL),
+                depth: p.depth,
+                c: out.add(first * out_stride + panel * PANEL),
+                c_stride: out_stride,
+                rows,
+                start: Start::Zero,
+                ahead: Ahead::none(p.panels),
+            });
         }
     }
+}
+
+/// The tiles of a product of `rows` and `columns`, panel after panel: (panel, first row, rows).
+pub(super) fn tiles(rows: usize, columns: usize, most: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    let tiles = rows.div_ceil(most);
+    (0..columns / PANEL).flat_map(move |panel| {
+        (0..tiles).map(move |i| {
+            let (first, count) = split(rows, tiles, i);
+            (panel, first, count)
+        })
+    })
 }
 
 /// Panels of PANEL keys: row `k` of a panel holds number `k` of each key; missing keys are zero.

@@ -4,7 +4,7 @@
 //! less than that of the int8 rows they come from); softmax is f32. Panels hold pairs of neighbouring inputs: for keys, inputs
 //! 2p and 2p + 1 of each key; for values, tokens 2p and 2p + 1 of each column. An odd last one is paired with zero.
 
-use super::attention::{Head, QUERIES};
+use super::attention::{Head, QUERIES, tiles};
 use super::gemm::{PANEL, row_stride, split};
 use super::kernels::Kernels;
 
@@ -96,22 +96,18 @@ struct Product {
 
 /// `out[rows, columns] = a * panels`; `columns` is a multiple of PANEL.
 unsafe fn multiply(kernels: &Kernels, bf16: &Bf16, p: &Product, rows: usize, columns: usize, out: *mut f32, out_stride: usize) {
-    let tiles = rows.div_ceil(kernels.tile_rows);
-    for panel in 0..columns / PANEL {
-        for i in 0..tiles {
-            let (first, rows) = split(rows, tiles, i);
-            // SAFETY: the caller gives `rows` rows of A and of the output, and columns / PANEL panels.
-            unsafe {
-                (bf16.tile)(&PairTile {
-                    a: p.a.add(first * p.a_stride),
-                    a_stride: p.a_stride,
-                    b: p.panels.add(panel * p.pairs * PANEL),
-                    pairs: p.pairs,
-                    c: out.add(first * out_stride + panel * PANEL),
-                    c_stride: out_stride,
-                    rows,
-                });
-            }
+    for (panel, first, rows) in tiles(rows, columns, kernels.tile_rows) {
+        // SAFETY: the caller gives `rows` rows of A and of the output, and columns / PANEL panels.
+        unsafe {
+            (bf16.tile)(&PairTile {
+                a: p.a.add(first * p.a_stride),
+                a_stride: p.a_stride,
+                b: p.panels.add(panel * p.pairs * PANEL),
+                pairs: p.pairs,
+                c: out.add(first * out_stride + panel * PANEL),
+                c_stride: out_stride,
+                rows,
+            });
         }
     }
 }

@@ -41,26 +41,25 @@ pub(super) fn calibrate(shared: &mut Arc<Shared>, weights: &[Weight], calibratio
     let mut area = Buffer::zeroed(plan.len())?;
     let mut packed = vec![false; weights.len()];
     for (i, step) in plan.steps.iter().enumerate() {
-        let work = Work::new(Arc::clone(shared), Arc::clone(graph), Arc::clone(batch), plan.clone(), &mut area);
+        let mut work = Work::new(Arc::clone(shared), Arc::clone(graph), Arc::clone(batch), plan.clone(), &mut area);
         if let Step::Quantise(value) = *step {
-            let normalised = matches!(graph.nodes()[value].op, Op::Embed { .. } | Op::AddNorm { .. });
+            let node = &graph.nodes()[value];
+            let normalised = matches!(node.op, Op::Embed { .. } | Op::AddNorm { .. });
             // SAFETY: no task runs; the value was computed by the step before.
-            let outliers = if normalised { stand_out(unsafe { work.rows(value) }, graph.nodes()[value].width) } else { Vec::new() };
+            let outliers = if normalised { stand_out(unsafe { work.rows(value) }, node.width) } else { Vec::new() };
+            // Packing needs the weights alone.
             drop(work);
-            for id in readers(graph, value).filter(|id| !packed[id.0]).collect::<Vec<_>>() {
-                pack(shared, weights, id, &outliers)?;
-                packed[id.0] = true;
+            for id in readers(graph, value) {
+                if !std::mem::replace(&mut packed[id.0], true) {
+                    pack(shared, weights, id, &outliers)?;
+                }
             }
-            let work = Work::new(Arc::clone(shared), Arc::clone(graph), Arc::clone(batch), plan.clone(), &mut area);
-            // SAFETY: as below.
-            (0..plan.tasks[i]).for_each(|task| unsafe { work.task(i, task, 0) });
-            continue;
+            work = Work::new(Arc::clone(shared), Arc::clone(graph), Arc::clone(batch), plan.clone(), &mut area);
         }
         // SAFETY: the area lives on, earlier steps are done, this thread alone works.
         (0..plan.tasks[i]).for_each(|task| unsafe { work.task(i, task, 0) });
     }
-    let rest: Vec<usize> = (0..weights.len()).filter(|id| !packed[*id]).collect();
-    rest.into_iter().try_for_each(|id| pack(shared, weights, WeightId(id), &[]))
+    (0..weights.len()).filter(|id| !packed[*id]).try_for_each(|id| pack(shared, weights, WeightId(id), &[]))
 }
 
 /// The matrices that read `value`.
