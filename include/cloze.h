@@ -426,11 +426,12 @@ cloze_status cloze_model_describe(const cloze_model *model,
                                   cloze_error *error);
 
 /**
- * Compares the model's file with the checksums in it, and computes its golden probes again (texts, and the vectors that the model gave for them at f32 before it was
- * quantised) and tells how near the answers are, as one JSON object: passed, checksums (how many, null
- * in a file without), damaged (what is not as it was written or not finite, by name), worst_cosine, mean_cosine, worst_error (the largest
- * difference of a value, as a share of the vector's length), neighbours (the share of the probes' five nearest neighbours among
- * each other that stayed), allowed, dimensions, precision, isa, and probes with one object a probe; later versions may add names.
+ * Compares the model's file with the checksums in it, computes its golden probes again (texts, and the vectors that the model
+ * gave for them at f32 before it was quantised) and tells how near the answers are, as one JSON object: passed, checksums (how
+ * many, null in a file without), damaged (what is not as it was written or not finite, by name), worst_cosine, mean_cosine,
+ * worst_error (the largest difference of a value, as a share of the vector's length), neighbours (the share of the probes' five
+ * nearest neighbours among each other that stayed), allowed, dimensions, precision, isa, and probes with one object a probe;
+ * later versions may add names.
  * `buffer`, `capacity` and `needed` are as in cloze_model_describe, except that learning the size computes all of it: 16384 bytes
  * are enough for a file of this version. It takes as long as encoding some sixteen texts.
  *
@@ -730,7 +731,7 @@ size_t cloze_ranking_scored(const cloze_ranking *ranking);
  * The document at a rank, the best at rank 0, of equals the earlier document first. Each result may be NULL:
  *
  * - `document`: its number in the call
- * - `score`: the raw number behind the activation
+ * - `score`: the raw number put through the activation
  * - `logit`: the raw number; of a model with two labels the second's minus the first's; of a model without a head the cosine
  *
  * Errors: CLOZE_NULL_ARGUMENT for a NULL `ranking`; CLOZE_INVALID_ARGUMENT for a rank beyond the last.
@@ -853,7 +854,7 @@ size_t cloze_classes_labels(const cloze_classes *classes,
  * A label of an input, the best at place 0, of equals the one with the lower number. Each result may be NULL:
  *
  * - `label`: its number among the model's labels, or among those given to cloze_classify_as
- * - `score`: the raw number behind the activation
+ * - `score`: the raw number put through the activation
  * - `logit`: the raw number
  *
  * Errors: CLOZE_NULL_ARGUMENT for NULL `classes`; CLOZE_INVALID_ARGUMENT for an input or a place that does not exist.

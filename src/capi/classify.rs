@@ -147,7 +147,7 @@ pub unsafe extern "C" fn cloze_classes_labels(classes: *const cloze_classes, inp
 /// A label of an input, the best at place 0, of equals the one with the lower number. Each result may be NULL:
 ///
 /// - `label`: its number among the model's labels, or among those given to cloze_classify_as
-/// - `score`: the raw number behind the activation
+/// - `score`: the raw number put through the activation
 /// - `logit`: the raw number
 ///
 /// Errors: CLOZE_NULL_ARGUMENT for NULL `classes`; CLOZE_INVALID_ARGUMENT for an input or a place that does not exist.

@@ -164,11 +164,12 @@ pub unsafe extern "C" fn cloze_model_describe(
     }
 }
 
-/// Compares the model's file with the checksums in it, and computes its golden probes again (texts, and the vectors that the model gave for them at f32 before it was
-/// quantised) and tells how near the answers are, as one JSON object: passed, checksums (how many, null
-/// in a file without), damaged (what is not as it was written or not finite, by name), worst_cosine, mean_cosine, worst_error (the largest
-/// difference of a value, as a share of the vector's length), neighbours (the share of the probes' five nearest neighbours among
-/// each other that stayed), allowed, dimensions, precision, isa, and probes with one object a probe; later versions may add names.
+/// Compares the model's file with the checksums in it, computes its golden probes again (texts, and the vectors that the model
+/// gave for them at f32 before it was quantised) and tells how near the answers are, as one JSON object: passed, checksums (how
+/// many, null in a file without), damaged (what is not as it was written or not finite, by name), worst_cosine, mean_cosine,
+/// worst_error (the largest difference of a value, as a share of the vector's length), neighbours (the share of the probes' five
+/// nearest neighbours among each other that stayed), allowed, dimensions, precision, isa, and probes with one object a probe;
+/// later versions may add names.
 /// `buffer`, `capacity` and `needed` are as in cloze_model_describe, except that learning the size computes all of it: 16384 bytes
 /// are enough for a file of this version. It takes as long as encoding some sixteen texts.
 ///

@@ -91,7 +91,7 @@ pub unsafe extern "C" fn cloze_ranking_scored(ranking: *const cloze_ranking) -> 
 /// The document at a rank, the best at rank 0, of equals the earlier document first. Each result may be NULL:
 ///
 /// - `document`: its number in the call
-/// - `score`: the raw number behind the activation
+/// - `score`: the raw number put through the activation
 /// - `logit`: the raw number; of a model with two labels the second's minus the first's; of a model without a head the cosine
 ///
 /// Errors: CLOZE_NULL_ARGUMENT for a NULL `ranking`; CLOZE_INVALID_ARGUMENT for a rank beyond the last.

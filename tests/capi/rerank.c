@@ -1,8 +1,6 @@
 /* Does a ranking that is stopped, by its deadline of 20 ms or by another thread, rank what was scored, rightly? */
 
-#include <pthread.h>
-#include <time.h>
-
+#include "cancel_later.h"
 #include "check.h"
 
 #define MANY 100
@@ -79,16 +77,6 @@ static void a_deadline(const cloze_model *model, cloze_request *request) {
     CHECK(rerank(model, request, CLOZE_DEADLINE_EXCEEDED) == 0);
     OK(cloze_request_set(request, "deadline_ms", "none", error));
     cloze_error_free(error);
-}
-
-static cloze_cancel *flag;
-static long wait_microseconds;
-
-static void *cancel_later(void *unused) {
-    struct timespec wait = {wait_microseconds / 1000000, wait_microseconds % 1000000 * 1000};
-    nanosleep(&wait, NULL);
-    CHECK(cloze_cancel_cancel(flag, NULL) == CLOZE_OK);
-    return unused;
 }
 
 static void cancellation(const cloze_model *model, cloze_request *request) {

@@ -1,8 +1,6 @@
 /* Do a deadline and a cancellation stop a call in the middle, with the finished texts' vectors written and counted? */
 
-#include <pthread.h>
-#include <time.h>
-
+#include "cancel_later.h"
 #include "check.h"
 
 #define MANY 6000
@@ -62,16 +60,6 @@ static void deadlines(const cloze_model *model) {
     CHECK(stopped(model, request, CLOZE_OK) == MANY);
     cloze_request_free(request);
     cloze_error_free(error);
-}
-
-static cloze_cancel *flag;
-static long wait_microseconds;
-
-static void *cancel_later(void *unused) {
-    struct timespec wait = {wait_microseconds / 1000000, wait_microseconds % 1000000 * 1000};
-    nanosleep(&wait, NULL);
-    CHECK(cloze_cancel_cancel(flag, NULL) == CLOZE_OK);
-    return unused;
 }
 
 static void cancellation(const cloze_model *model) {
