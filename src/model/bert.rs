@@ -38,8 +38,20 @@ const HEADS: &[Row] = &[
         input: Input::Pooler,
         layers: &[linear("cls.seq_relationship", Width::Fixed(2))],
     },
-    Row { kind: Kind::Tag, classes: &["ForTokenClassification"], tensors: "classifier.", input: Input::Tokens, layers: &[] },
-    Row { kind: Kind::Extract, classes: &["ForQuestionAnswering"], tensors: "qa_outputs.", input: Input::Tokens, layers: &[] },
+    Row {
+        kind: Kind::Tag,
+        classes: &["ForTokenClassification"],
+        tensors: "classifier.",
+        input: Input::Tokens,
+        layers: &[linear("classifier", Width::Labels)],
+    },
+    Row {
+        kind: Kind::Extract,
+        classes: &["ForQuestionAnswering"],
+        tensors: "qa_outputs.",
+        input: Input::Tokens,
+        layers: &[linear("qa_outputs", Width::Fixed(2))],
+    },
     Row {
         kind: Kind::FillMask,
         classes: &["ForMaskedLM", "ForPreTraining"],

@@ -24,7 +24,7 @@ pub(super) struct Run<'m> {
     model: &'m Model,
     graph: Arc<Graph>,
     limit: Limit,
-    prompt: Option<&'m str>,
+    prompt: Option<Box<str>>,
     skip: usize,
     token_vectors: bool,
     threads: usize,
@@ -55,7 +55,7 @@ impl<'m> Run<'m> {
     ///
     /// # Errors
     /// `InvalidArgument` for whatever the model cannot serve.
-    pub(super) fn new<'r: 'm>(model: &'m Model, request: &'r Request) -> Result<Run<'m>> {
+    pub(super) fn new(model: &'m Model, request: &Request) -> Result<Run<'m>> {
         let mut run = Self::of(model, request, &model.output(request))?;
         let (width, dimensions) = (run.dimensions, request.dimensions.unwrap_or(run.dimensions));
         if dimensions > width {
@@ -72,7 +72,7 @@ impl<'m> Run<'m> {
     ///
     /// # Errors
     /// As [`Run::new`].
-    pub(super) fn of<'r: 'm>(model: &'m Model, request: &'r Request, output: &Output) -> Result<Run<'m>> {
+    pub(super) fn of(model: &'m Model, request: &Request, output: &Output) -> Result<Run<'m>> {
         request.check()?;
         let graph = model.encoder().graph(output)?;
         let dimensions = graph.nodes().last().map_or(0, |n| n.width);
@@ -81,8 +81,8 @@ impl<'m> Run<'m> {
             model,
             graph,
             limit: model.limit(request)?,
-            prompt,
             skip: model.skipped_tokens(prompt)?,
+            prompt: prompt.map(Box::from),
             token_vectors: request.token_vectors,
             threads: request.threads.unwrap_or(model.threads()),
             control: control(request),
@@ -113,7 +113,7 @@ impl<'m> Run<'m> {
 
     /// Tokenizes `text` and adds its windows.
     pub(super) fn add(&self, packed: &mut Packed, text: &str) -> Result<()> {
-        let encoded = self.model.tokenizer().encode(&with_prompt(self.prompt, text), None, &self.limit)?;
+        let encoded = self.model.tokenizer().encode(&with_prompt(self.prompt(), text), None, &self.limit)?;
         for (i, window) in encoded.windows.iter().enumerate() {
             push(packed, window, if i == 0 { self.skip } else { 0 })?;
         }
@@ -130,7 +130,7 @@ impl<'m> Run<'m> {
 
     /// The text put before each input's first text.
     pub(super) fn prompt(&self) -> Option<&str> {
-        self.prompt
+        self.prompt.as_deref()
     }
 
     /// Adds a sequence of token ids as they are, in segment 0.

@@ -60,7 +60,7 @@ impl<'m> HeadRun<'m> {
     ///
     /// # Errors
     /// `InvalidArgument` for a head that the model lacks, saying which it has, and for whatever else it cannot serve.
-    pub fn new<'r: 'm>(model: &'m Model, request: &'r Request, kind: Kind) -> Result<HeadRun<'m>> {
+    pub fn new(model: &'m Model, request: &Request, kind: Kind) -> Result<HeadRun<'m>> {
         let head = model.encoder().head(kind)?;
         let run = Run::of(model, request, &Output::Head(kind))?;
         let slides = request.windows != Windows::First;
@@ -78,6 +78,21 @@ impl<'m> HeadRun<'m> {
         let truncation = if slides { Some(Truncation::Window) } else { request.truncation };
         let limit = model.limit(&Request { truncation, ..request.clone() })?;
         Ok(HeadRun { model, head, run, limit, free_overlap: request.overlap.is_none(), windows: request.windows })
+    }
+
+    /// Prepares a call over a head that gives one row a token. Nothing is cut unless the request asks for it: longer inputs become
+    /// overlapping windows, which the task joins.
+    ///
+    /// # Errors
+    /// As [`HeadRun::new`].
+    #[allow(dead_code, reason = "extract and tag, the next commit, call it")]
+    pub fn of_tokens(model: &'m Model, request: &Request, kind: Kind) -> Result<HeadRun<'m>> {
+        let truncation = Some(request.truncation.unwrap_or(Truncation::Window));
+        let request = Request { truncation, windows: Windows::First, ..request.clone() };
+        let head = model.encoder().head(kind)?;
+        let run = Run::of(model, &request, &Output::Head(kind))?;
+        let limit = model.limit(&request)?;
+        Ok(HeadRun { model, head, run, limit, free_overlap: request.overlap.is_none(), windows: Windows::First })
     }
 
     /// Why the call must stop, if it must.
@@ -138,16 +153,29 @@ impl<'m> HeadRun<'m> {
         for (i, text) in packed.texts.iter().enumerate() {
             let windows: Vec<Vec<f32>> = rows.by_ref().take(text.window_tokens.len()).map(&shape).collect();
             let logits = self.join(&windows);
-            if !logits.iter().all(|v| v.is_finite()) {
-                let told = format!(
-                    "{}: its score is not finite; the model's weights are damaged or overflow f32, check them with `cloze inspect`",
-                    name(i)
-                );
-                return fail(ErrorKind::NonFinite, told);
-            }
+            refuse_non_finite(&logits, || name(i))?;
             joined.push(logits);
         }
         Ok(Some(joined))
+    }
+
+    /// The numbers of each input of a batch of a head of tokens: a row of the head's outputs for each token of each window, end to
+    /// end; how many tokens a window has is in the batch's texts. `None` when the call must stop.
+    ///
+    /// # Errors
+    /// As [`HeadRun::forward`].
+    #[allow(dead_code, reason = "extract and tag, the next commit, call it")]
+    pub fn forward_tokens(&self, packed: &Packed, name: impl Fn(usize) -> String) -> Result<Option<Vec<Vec<f32>>>> {
+        let Some(rows) = self.run.forward(packed)? else { return Ok(None) };
+        let mut rest = rows.as_slice();
+        let mut inputs = Vec::with_capacity(packed.texts.len());
+        for (i, text) in packed.texts.iter().enumerate() {
+            let (own, others) = rest.split_at(text.rows() * self.head.outputs);
+            refuse_non_finite(own, || name(i))?;
+            inputs.push(own.to_vec());
+            rest = others;
+        }
+        Ok(Some(inputs))
     }
 
     /// One row of numbers from those of each window.
@@ -198,6 +226,16 @@ impl<'m> HeadRun<'m> {
         rows.reports.extend(std::mem::take(packed).texts.iter().map(InputReport::seen));
         Ok(true)
     }
+}
+
+/// Numbers that are not finite never become an answer.
+fn refuse_non_finite(numbers: &[f32], name: impl Fn() -> String) -> Result<()> {
+    if numbers.iter().all(|v| v.is_finite()) {
+        return Ok(());
+    }
+    let told =
+        format!("{}: its score is not finite; the model's weights are damaged or overflow f32, check them with `cloze inspect`", name());
+    fail(ErrorKind::NonFinite, told)
 }
 
 /// An error that names an input as `text N`, with the name that the caller knows it by.
