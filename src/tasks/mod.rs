@@ -15,6 +15,7 @@ mod open;
 mod options;
 mod probes;
 mod request;
+mod request_table;
 mod rerank;
 mod sample;
 mod settings;
