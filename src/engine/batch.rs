@@ -12,11 +12,12 @@ pub struct Batch {
     segments: Vec<u32>,
     offsets: Vec<usize>,
     skips: Vec<usize>,
+    picks: Vec<usize>,
 }
 
 impl Default for Batch {
     fn default() -> Self {
-        Batch { ids: Vec::new(), segments: Vec::new(), offsets: vec![0], skips: Vec::new() }
+        Batch { ids: Vec::new(), segments: Vec::new(), offsets: vec![0], skips: Vec::new(), picks: Vec::new() }
     }
 }
 
@@ -32,6 +33,22 @@ impl Batch {
         self.segments.extend_from_slice(segments);
         self.offsets.push(self.ids.len());
         self.skips.push(skip.min(ids.len() - 1));
+    }
+
+    /// Picks a token of the last sequence, counted from its start: heads that answer for some tokens only see those. Rows stand
+    /// in the order of the calls.
+    ///
+    /// # Panics
+    /// If there is no such token.
+    pub fn pick(&mut self, token: usize) {
+        let row = self.sequences().checked_sub(1).map(|last| self.offsets[last] + token).filter(|row| *row < self.tokens());
+        let Some(row) = row else { panic!("a picked token is one of the last sequence's") };
+        self.picks.push(row);
+    }
+
+    /// The rows of the tokens picked.
+    pub fn picks(&self) -> &[usize] {
+        &self.picks
     }
 
     /// Number of tokens.
@@ -87,5 +104,7 @@ mod tests {
         assert_eq!((b.tokens(), b.sequences(), b.longest()), (4, 2, 3));
         assert_eq!((b.rows(0), b.rows(1)), (0..3, 3..4));
         assert_eq!((b.pooled_rows(0), b.pooled_rows(1)), (1..3, 3..4), "a skip never empties a sequence");
+        b.pick(0);
+        assert_eq!(b.picks(), [3], "a pick counts from the last sequence's start");
     }
 }

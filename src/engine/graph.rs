@@ -27,6 +27,8 @@ pub enum Rows {
     Tokens,
     /// One row a sequence of the batch.
     Sequences,
+    /// One row a token that the batch picks.
+    Picked,
 }
 
 /// The function applied to each output of a linear layer.
@@ -143,6 +145,28 @@ pub enum Op {
         /// The norm.
         norm: Norm,
     },
+    /// `norm(input)`: same shape.
+    Norm {
+        /// What is normalised.
+        input: ValueId,
+        /// The norm.
+        norm: Norm,
+    },
+    /// The rows of the tokens that the batch picks: (tokens, width) -> (picked, width).
+    Pick {
+        /// Token rows.
+        input: ValueId,
+    },
+    /// How well each row of an embedding table fits: `x E^T + bias`, (rows, width) -> (rows, table rows). The table is read where
+    /// it lies, so that an embedding serves as a decoder without a second copy.
+    Scores {
+        /// x
+        input: ValueId,
+        /// E
+        table: WeightId,
+        /// One number a row of the table.
+        bias: WeightId,
+    },
     /// (tokens, width) -> (sequences, width).
     Pool {
         /// Token rows.
@@ -167,7 +191,9 @@ impl Op {
     pub fn inputs(&self) -> Vec<ValueId> {
         match self {
             Op::Embed { .. } => vec![],
-            Op::Linear { input, .. } | Op::Pool { input, .. } => vec![*input],
+            Op::Linear { input, .. } | Op::Pool { input, .. } | Op::Norm { input, .. } | Op::Pick { input } | Op::Scores { input, .. } => {
+                vec![*input]
+            }
             Op::Attention { qkv, .. } => vec![*qkv],
             Op::AddNorm { input, residual, .. } => vec![*input, *residual],
             Op::Concat { inputs } | Op::Mean { inputs } => inputs.clone(),
@@ -235,6 +261,24 @@ impl Graph {
         self.push(Op::AddNorm { input, residual, norm }, rows, width)
     }
 
+    /// Appends [`Op::Norm`].
+    pub fn norm(&mut self, input: ValueId, norm: Norm) -> ValueId {
+        let Node { rows, width, .. } = *self.node(input);
+        self.push(Op::Norm { input, norm }, rows, width)
+    }
+
+    /// Appends [`Op::Pick`].
+    pub fn pick(&mut self, input: ValueId) -> ValueId {
+        let width = self.node(input).width;
+        self.push(Op::Pick { input }, Rows::Picked, width)
+    }
+
+    /// Appends [`Op::Scores`] of a table with `width` rows.
+    pub fn scores(&mut self, input: ValueId, table: WeightId, bias: WeightId, width: usize) -> ValueId {
+        let rows = self.node(input).rows;
+        self.push(Op::Scores { input, table, bias }, rows, width)
+    }
+
     /// Appends [`Op::Pool`].
     pub fn pool(&mut self, input: ValueId, reduce: Reduce) -> ValueId {
         let width = self.node(input).width;
@@ -284,7 +328,9 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
     let mut op = op.clone();
     match &mut op {
         Op::Embed { .. } => {}
-        Op::Linear { input, .. } | Op::Pool { input, .. } => *input = to(*input),
+        Op::Linear { input, .. } | Op::Pool { input, .. } | Op::Norm { input, .. } | Op::Pick { input } | Op::Scores { input, .. } => {
+            *input = to(*input);
+        }
         Op::Attention { qkv, .. } => *qkv = to(*qkv),
         Op::AddNorm { input, residual, .. } => (*input, *residual) = (to(*input), to(*residual)),
         Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),

@@ -7,11 +7,11 @@
 use serde_json::json;
 
 use super::config::Fields;
-use super::heads::{self, Input, Kind, LayerRow, Row, Width};
+use super::heads::{self, Activates, Ground, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::Graph;
-use crate::engine::graph::{Activation, Index, Lookup, Norm, ValueId};
+use crate::engine::graph::{Activation, Index, Lookup, Norm, ValueId, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// Tensors of a checkpoint that nothing is computed with.
@@ -19,7 +19,7 @@ const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids
 
 /// A head of one linear layer.
 const fn linear(name: &'static str, width: Width) -> LayerRow {
-    LayerRow { name, width, activation: Activation::Identity }
+    LayerRow::Linear { name, width, activation: Activates::With(Activation::Identity) }
 }
 
 /// The heads of BERT's classes in `transformers`. Where several have the same tensors, see `heads::take`.
@@ -56,8 +56,15 @@ const HEADS: &[Row] = &[
         kind: Kind::FillMask,
         classes: &["ForMaskedLM", "ForPreTraining"],
         tensors: "cls.predictions.",
-        input: Input::Tokens,
-        layers: &[],
+        input: Input::Picked,
+        layers: &[
+            LayerRow::Linear { name: "cls.predictions.transform.dense", width: Width::Embedding, activation: Activates::As("hidden_act") },
+            LayerRow::Norm { name: "cls.predictions.transform.LayerNorm" },
+            LayerRow::Decoder {
+                weight: "cls.predictions.decoder.weight",
+                biases: &["cls.predictions.decoder.bias", "cls.predictions.bias"],
+            },
+        ],
     },
     Row { kind: Kind::MultipleChoice, classes: &["ForMultipleChoice"], tensors: "classifier.", input: Input::Pooler, layers: &[] },
 ];
@@ -70,14 +77,16 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     let epsilon = config.epsilon_or("layer_norm_eps", 1e-12)?;
     loader.set_prefix("bert.");
     let mut family = Bert { loader, graph: Graph::new(), sizes, epsilon, activation };
-    let mut hidden_states = vec![family.embeddings()?];
+    let (tokens, embedded) = family.embeddings()?;
+    let mut hidden_states = vec![embedded];
     for layer in 0..family.sizes.layers {
         let input = hidden_states[layer];
         hidden_states.push(family.layer(layer, input)?);
     }
     let pooler = family.pooler()?;
     let Bert { graph, sizes, loader, .. } = family;
-    let heads::Found { heads, unanswered } = heads::take(HEADS, config, loader, &sizes, pooler.is_some())?;
+    let ground = Ground { hidden: sizes.hidden, pooler: pooler.is_some(), tokens, epsilon };
+    let heads::Found { heads, unanswered } = heads::take(HEADS, config, loader, &ground)?;
     loader.refuse_leftovers(|name| {
         let bare = name.strip_prefix("bert.").unwrap_or(name);
         BUFFERS.contains(&bare) || unanswered.iter().any(|head| name.starts_with(head))
@@ -121,7 +130,8 @@ struct Bert<'a> {
 }
 
 impl Bert<'_> {
-    fn embeddings(&mut self) -> Result<ValueId> {
+    /// The token table, and the first hidden state.
+    fn embeddings(&mut self) -> Result<(WeightId, ValueId)> {
         let Sizes { vocabulary, hidden, positions, segments, .. } = self.sizes;
         let mut lookup = |name: &str, rows, index| -> Result<Lookup> {
             Ok(Lookup { table: self.loader.table(&format!("embeddings.{name}_embeddings.weight"), rows, hidden)?, index })
@@ -131,8 +141,9 @@ impl Bert<'_> {
             lookup("token_type", segments, Index::Segment)?,
             lookup("position", positions, Index::Position { offset: 0 })?,
         ];
+        let tokens = lookups[0].table;
         let norm = self.norm("embeddings.LayerNorm")?;
-        Ok(self.graph.embed(lookups, Some(norm), hidden))
+        Ok((tokens, self.graph.embed(lookups, Some(norm), hidden)))
     }
 
     fn layer(&mut self, layer: usize, input: ValueId) -> Result<ValueId> {
@@ -166,7 +177,7 @@ impl Bert<'_> {
         Ok(self.graph.add_norm(input, residual, norm))
     }
 
-    fn pooler(&mut self) -> Result<Option<(crate::engine::graph::WeightId, crate::engine::graph::WeightId)>> {
+    fn pooler(&mut self) -> Result<Option<(WeightId, WeightId)>> {
         if !self.loader.has("pooler.dense.weight") {
             return Ok(None);
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::config;
 use super::dense::Dense;
-use super::heads::{Head, Input, Kind, Layer};
+use super::heads::{Head, Input, Kind};
 use super::labels;
 use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
@@ -120,9 +120,9 @@ impl Encoder {
         let input = match head.input {
             Input::Pooler => self.pooler(graph, hidden)?,
             Input::Tokens => hidden,
+            Input::Picked => graph.pick(hidden),
         };
-        let append = |value, layer: &Layer| graph.linear(value, layer.weight, layer.bias, layer.activation, layer.width);
-        Ok(head.layers.iter().fold(input, append))
+        Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value)))
     }
 
     fn layers(&self, graph: &mut Graph, choice: LayerChoice) -> Result<ValueId> {

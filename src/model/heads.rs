@@ -1,7 +1,7 @@
 //! Which heads does a checkpoint have, and what do their outputs mean?
 //!
 //! A family lists its heads as [`Row`]s: which tensors a head has, which classes of `transformers` they belong to, and the
-//! linear layers between hidden states and answer. [`take`] finds those that a checkpoint has, loads them, and says which tensors
+//! layers between hidden states and answer. [`take`] finds those that a checkpoint has, loads them, and says which tensors
 //! belong to a head that this version does not answer; the [`Encoder`](super::Encoder) appends a head's layers to the trunk's
 //! graph, and one task a [`Kind`] shapes the answers.
 
@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::config::Fields;
 use super::labels::Meaning;
 use super::loader::Loader;
-use super::trunk::Sizes;
-use crate::engine::graph::{Activation, WeightId};
+use crate::engine::Graph;
+use crate::engine::graph::{Activation, Norm, ValueId, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// What a head is for; each is the ground of one task.
@@ -56,13 +56,20 @@ pub(super) enum Input {
     Pooler,
     /// The last hidden state: one row a token.
     Tokens,
+    /// The last hidden state of the tokens that the batch picks: a row for each of them alone.
+    Picked,
 }
 
-/// One linear layer of a head, `name.weight` and `name.bias`.
-pub(super) struct LayerRow {
-    pub name: &'static str,
-    pub width: Width,
-    pub activation: Activation,
+/// One layer of a head.
+pub(super) enum LayerRow {
+    /// A linear layer, `name.weight` and `name.bias`.
+    Linear { name: &'static str, width: Width, activation: Activates },
+    /// A norm, `name.weight` and `name.bias`, with the trunk's epsilon.
+    Norm { name: &'static str },
+    /// One number a token of the vocabulary: each row of a table times the layer's input, and a bias. The table is the tensor
+    /// `weight` where the checkpoint has it, else the trunk's own token embedding; the bias is the first of `biases` that the
+    /// checkpoint has. As in `transformers`, which ties what is missing or equal and nothing else.
+    Decoder { weight: &'static str, biases: &'static [&'static str] },
 }
 
 /// How many outputs a layer has.
@@ -72,6 +79,28 @@ pub(super) enum Width {
     Labels,
     /// So many.
     Fixed(usize),
+    /// As many as the token embedding has columns.
+    Embedding,
+}
+
+/// Which activation a layer has.
+#[derive(Clone, Copy)]
+pub(super) enum Activates {
+    /// This one.
+    With(Activation),
+    /// The one that this field of config.json names.
+    As(&'static str),
+}
+
+/// What heads need to know of the trunk that they stand on.
+pub(super) struct Ground {
+    pub hidden: usize,
+    /// Whether there is BERT's pooler.
+    pub pooler: bool,
+    /// The token embedding.
+    pub tokens: WeightId,
+    /// The epsilon of norms.
+    pub epsilon: f32,
 }
 
 /// One head of a family.
@@ -88,11 +117,21 @@ pub(super) struct Row {
 
 /// A loaded layer.
 #[derive(Clone, Debug)]
-pub(super) struct Layer {
-    pub weight: WeightId,
-    pub bias: Option<WeightId>,
-    pub activation: Activation,
-    pub width: usize,
+pub(super) enum Layer {
+    Linear { weight: WeightId, bias: WeightId, activation: Activation, width: usize },
+    Norm(Norm),
+    Decoder { table: WeightId, bias: WeightId, width: usize },
+}
+
+impl Layer {
+    /// Appends the layer to a graph.
+    pub(super) fn append(&self, graph: &mut Graph, input: ValueId) -> ValueId {
+        match *self {
+            Layer::Linear { weight, bias, activation, width } => graph.linear(input, weight, Some(bias), activation, width),
+            Layer::Norm(norm) => graph.norm(input, norm),
+            Layer::Decoder { table, bias, width } => graph.scores(input, table, bias, width),
+        }
+    }
 }
 
 /// A loaded head.
@@ -114,22 +153,22 @@ pub(super) struct Found {
     pub unanswered: Vec<&'static str>,
 }
 
-/// Loads the heads of `rows` that the checkpoint has. `pooler` says whether it has BERT's pooler.
+/// Loads the heads of `rows` that the checkpoint has.
 ///
 /// # Errors
 /// `InvalidTensor` for a head that lacks a part, `InvalidFile` for labels that do not fit it.
-pub(super) fn take(rows: &[Row], config: &Fields<'_>, loader: &mut Loader, sizes: &Sizes, pooler: bool) -> Result<Found> {
+pub(super) fn take(rows: &[Row], config: &Fields<'_>, loader: &mut Loader, ground: &Ground) -> Result<Found> {
     // Heads stand beside the trunk, without its prefix.
     loader.set_prefix("");
     let mut found = Found { heads: Vec::new(), unanswered: Vec::new() };
     for row in rows {
-        if !loader.has_any(row.tensors) || !is_meant(row, rows, config, pooler)? {
+        if !loader.has_any(row.tensors) || !is_meant(row, rows, config, ground.pooler)? {
             continue;
         }
         if row.layers.is_empty() {
             found.unanswered.push(row.tensors);
         } else {
-            found.heads.push(load(row, config, loader, sizes, pooler)?);
+            found.heads.push(load(row, config, loader, ground)?);
         }
     }
     Ok(found)
@@ -158,26 +197,65 @@ fn classes<'a>(config: &Fields<'a>) -> Result<Vec<&'a str>> {
     }
 }
 
-fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, sizes: &Sizes, pooler: bool) -> Result<Head> {
-    if row.input == Input::Pooler && !pooler {
+fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) -> Result<Head> {
+    if row.input == Input::Pooler && !ground.pooler {
         let told = format!("tensor \"pooler.dense.weight\" is missing from the checkpoint; its head {}* reads the pooler", row.tensors);
         return fail(ErrorKind::InvalidTensor, told);
     }
-    let (mut layers, mut width) = (Vec::new(), sizes.hidden);
-    for LayerRow { name, width: wanted, activation } in row.layers {
-        let weight = format!("{name}.weight");
-        let outputs = match wanted {
-            Width::Fixed(n) => *n,
-            Width::Labels => loader.rows(&weight).unwrap_or(0),
-        };
-        let matrix = loader.head(&weight, outputs, width)?;
-        let bias = loader.vector(&[format!("{name}.bias")], outputs)?;
-        layers.push(Layer { weight: matrix, bias: Some(bias), activation: *activation, width: outputs });
+    let (mut layers, mut width) = (Vec::new(), ground.hidden);
+    for layer in row.layers {
+        let (loaded, outputs) = load_layer(layer, width, config, loader, ground)?;
+        layers.push(loaded);
         width = outputs;
     }
-    let meaning = match row.layers.last().map(|layer| layer.width) {
-        Some(Width::Labels) => Meaning::read(config, width)?,
+    let meaning = match row.layers.last() {
+        Some(LayerRow::Linear { width: Width::Labels, .. }) => Meaning::read(config, width)?,
         _ => Meaning::default(),
     };
     Ok(Head { kind: row.kind, outputs: width, meaning, input: row.input, layers })
+}
+
+/// A layer that reads rows of `inputs` numbers, and how many it gives.
+fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) -> Result<(Layer, usize)> {
+    match row {
+        LayerRow::Linear { name, width, activation } => {
+            let weight = format!("{name}.weight");
+            let outputs = match width {
+                Width::Fixed(n) => *n,
+                Width::Labels => loader.rows(&weight).unwrap_or(0),
+                Width::Embedding => loader.width(ground.tokens),
+            };
+            let activation = match activation {
+                Activates::With(activation) => *activation,
+                Activates::As(field) => config.activation(field)?,
+            };
+            let weight = loader.head(&weight, outputs, inputs)?;
+            let bias = loader.vector(&[format!("{name}.bias")], outputs)?;
+            Ok((Layer::Linear { weight, bias, activation, width: outputs }, outputs))
+        }
+        LayerRow::Norm { name } => {
+            let mut vector = |part| loader.vector(&[format!("{name}.{part}")], inputs);
+            Ok((Layer::Norm(Norm { weight: vector("weight")?, bias: vector("bias")?, epsilon: ground.epsilon }), inputs))
+        }
+        LayerRow::Decoder { weight, biases } => {
+            let (width, columns) = (loader.count(ground.tokens), loader.width(ground.tokens));
+            if columns != inputs {
+                let told = format!("the token embedding has {columns} columns, and its decoder reads {inputs}");
+                return fail(ErrorKind::InvalidTensor, told);
+            }
+            let table = if loader.has(weight) {
+                loader.table(weight, width, inputs)?
+            } else if config.flag_or("tie_word_embeddings", true)? {
+                ground.tokens
+            } else {
+                let told = format!("tensor {weight:?} is missing from the checkpoint; its config.json says tie_word_embeddings = false");
+                return fail(ErrorKind::InvalidTensor, told);
+            };
+            let mut found = biases.iter().filter(|name| loader.has(name)).map(|name| (*name).to_owned()).collect::<Vec<_>>();
+            let used = if found.is_empty() { biases[0].to_owned() } else { found.remove(0) };
+            let bias = loader.vector(&[used], width)?;
+            found.iter().try_for_each(|name| loader.drop_copy(name, width))?;
+            Ok((Layer::Decoder { table, bias, width }, width))
+        }
+    }
 }

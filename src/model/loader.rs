@@ -55,6 +55,21 @@ impl Loader {
         self.weight(Role::Table, &[name.to_owned()], &[rows, width])
     }
 
+    /// The columns of a weight that was taken.
+    pub(super) fn width(&self, id: WeightId) -> usize {
+        self.weights[id.0].tensors[0].row_len()
+    }
+
+    /// The rows of a weight that was taken.
+    pub(super) fn count(&self, id: WeightId) -> usize {
+        self.weights[id.0].rows()
+    }
+
+    /// Takes the vector `name` of `len` numbers, which stands for another one and is not computed with.
+    pub(super) fn drop_copy(&mut self, name: &str, len: usize) -> Result<()> {
+        self.take(name, &[len]).map(|_| ())
+    }
+
     /// Whether the checkpoint has the tensor `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.tensors.get(&format!("{}{name}", self.prefix)).is_some()

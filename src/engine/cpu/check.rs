@@ -3,7 +3,7 @@
 use super::gemm::PANEL;
 use super::pack::{Matrix, Packed};
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Graph, Index, Lookup, Node, Norm, Op, WeightId};
+use crate::engine::graph::{Graph, Index, Lookup, Node, Norm, Op, Rows, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// # Errors
@@ -38,6 +38,12 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
         }
         Op::Attention { qkv, heads, head_size } => *head_size > 0 && node.width == heads * head_size && width(*qkv) == 3 * node.width,
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
+        Op::Norm { input, norm: n } => width(*input) == node.width && norm(n),
+        Op::Pick { input } => width(*input) == node.width && graph.node(*input).rows == Rows::Tokens,
+        Op::Scores { input, table, bias } => {
+            let table = weights.table(*table);
+            table.is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.dtype().is_float()) && vector(*bias)
+        }
         Op::Pool { input, .. } => width(*input) == node.width,
         Op::Concat { inputs } => inputs.iter().map(|v| width(*v)).sum::<usize>() == node.width,
         Op::Mean { inputs } => inputs.iter().all(|v| width(*v) == node.width),

@@ -13,8 +13,8 @@ use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
 use super::int8::BLOCK;
 use super::kernels::NormRow;
-use super::pack::Matrix;
-use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, Step};
+use super::pack::{Matrix, transpose};
+use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, SCORES_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Activation, Graph, Index, Lookup, Norm, Op, Reduce, ValueId, WeightId};
@@ -66,7 +66,10 @@ impl Work {
                 Op::Embed { lookups, norm } => self.embed(step, task, lookups, norm.as_ref()),
                 Op::Linear { input, weight, bias, activation } => self.linear(step, task, *input, (*weight, *bias), *activation),
                 Op::Attention { qkv, heads, head_size } => self.attention(step, task, *qkv, (*heads, *head_size), thread),
-                Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, *residual, norm),
+                Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, Some(*residual), norm),
+                Op::Norm { input, norm } => self.add_norm(step, task, *input, None, norm),
+                Op::Pick { input } => self.pick(step, task, *input),
+                Op::Scores { input, table, bias } => self.scores(step, task, *input, (*table, *bias), thread),
                 Op::Pool { input, reduce } => self.pool(step, task, *input, *reduce),
                 Op::Concat { inputs } => self.concat(step, task, inputs),
                 Op::Mean { inputs } => self.mean(step, task, inputs),
@@ -211,10 +214,51 @@ impl Work {
         }
     }
 
-    unsafe fn add_norm(&self, step: usize, task: usize, input: ValueId, residual: ValueId, norm: &Norm) {
+    unsafe fn add_norm(&self, step: usize, task: usize, input: ValueId, residual: Option<ValueId>, norm: &Norm) {
         for row in self.chunk(step, task) {
             // SAFETY: both inputs are complete; this task alone writes its chunk's rows.
-            unsafe { self.norm(step, row, self.row(input.index(), row), self.row(residual.index(), row), norm) }
+            unsafe {
+                let residual = residual.map_or(std::ptr::null(), |r| self.row(r.index(), row).cast_const());
+                self.norm(step, row, self.row(input.index(), row), residual, norm);
+            }
+        }
+    }
+
+    unsafe fn pick(&self, step: usize, task: usize, input: ValueId) {
+        for row in self.chunk(step, task) {
+            // SAFETY: the input is complete, and the batch picks only rows that it has; this task alone writes its chunk's rows.
+            unsafe { self.write(step, row).copy_from_slice(self.read(input.index(), self.batch.picks()[row])) }
+        }
+    }
+
+    /// A few panels of the table, packed one after another in this thread's scratch, for all rows of the input.
+    unsafe fn scores(&self, step: usize, task: usize, input: ValueId, (table, bias): (WeightId, WeightId), thread: usize) {
+        let (table, bias) = (self.table(table), self.vector(bias));
+        let (depth, width) = (self.width(input.index()), self.width(step));
+        // SAFETY: the scratch is this thread's own and holds two panels (see `Plan::new`).
+        let (lines, panel) = unsafe {
+            let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
+            std::slice::from_raw_parts_mut(scratch, 2 * PANEL * depth).split_at_mut(PANEL * depth)
+        };
+        let first = task * SCORES_CHUNK;
+        for start in (first..width.min(first + SCORES_CHUNK)).step_by(PANEL) {
+            let count = PANEL.min(width - start);
+            lines.chunks_exact_mut(depth).take(count).enumerate().for_each(|(i, line)| table.row(start + i, line));
+            lines[count * depth..].fill(0.0);
+            transpose(lines, depth, panel, 0);
+            for (from, part) in depth_parts(depth) {
+                let block = Block {
+                    rows: 0..self.place(step).rows,
+                    panel: start / PANEL,
+                    part: &panel[from * PANEL..(from + part) * PANEL],
+                    next: None,
+                    from,
+                    start: if from > 0 { Start::Sum } else { Start::Bias(bias[start..].as_ptr()) },
+                    activation: Activation::Identity,
+                };
+                // SAFETY: this task alone writes these panels' columns; the shapes were checked before the run.
+                unsafe { self.block(step, input, &block) }
+            }
         }
     }
 

@@ -183,7 +183,7 @@ fn pack_matrix(weight: &Weight, panels: &mut [f32]) -> Result<()> {
 }
 
 /// Writes `rows` (each `depth` long) as columns `column..` of a panel, a few dozen rows of the panel at a time.
-fn transpose(rows: &[f32], depth: usize, panel: &mut [f32], column: usize) {
+pub(super) fn transpose(rows: &[f32], depth: usize, panel: &mut [f32], column: usize) {
     const STRIP: usize = 64;
     for start in (0..depth).step_by(STRIP) {
         let end = depth.min(start + STRIP);

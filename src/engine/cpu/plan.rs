@@ -14,6 +14,9 @@ use crate::error::{ErrorKind, Result, fail};
 /// Rows of one task of an operation that works row by row.
 pub(super) const ROW_CHUNK: usize = 32;
 
+/// Rows of the table of one task of [`Op::Scores`]: whole panels.
+pub(super) const SCORES_CHUNK: usize = 16 * PANEL;
+
 /// A value's place in the work area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -95,6 +98,7 @@ impl Plan {
         let rows = |node: &Node| match node.rows {
             Rows::Tokens => batch.tokens(),
             Rows::Sequences => batch.sequences(),
+            Rows::Picked => batch.picks().len(),
         };
         let mut quantised = readers(graph, weights, when);
         let (places, values) = lay_out(graph, &mut quantised, weights, rows)?;
@@ -108,7 +112,8 @@ impl Plan {
                 Op::Linear { .. } => cuts[i].row_blocks * cuts[i].panel_groups,
                 Op::Attention { heads, .. } => batch.sequences() * heads,
                 Op::Pool { .. } => batch.sequences(),
-                Op::Embed { .. } | Op::AddNorm { .. } | Op::Concat { .. } | Op::Mean { .. } => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
+                Op::Scores { .. } => graph.nodes()[i].width.div_ceil(SCORES_CHUNK),
+                _ => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
             },
         });
         let tasks = tasks.collect();
@@ -117,6 +122,8 @@ impl Plan {
                 let tokens = batch.longest();
                 attention::scratch_len(tokens, head_size).max(attention_bf16::scratch_len(tokens, head_size))
             }
+            // A panel of the table: its rows as they are, and packed.
+            Op::Scores { input, .. } => 2 * PANEL * graph.node(input).width,
             _ => 0,
         });
         // Whole cache lines: no two threads' scratch share one.
@@ -136,7 +143,7 @@ fn readers(graph: &Graph, weights: &Packed, when: When) -> Vec<Option<Quantised>
     for node in graph.nodes() {
         if let Some((input, reader)) = int8_input(node, weights) {
             let at = &graph.nodes()[input];
-            let whole_rows = matches!(at.op, Op::Embed { .. } | Op::AddNorm { .. } | Op::Concat { .. } | Op::Mean { .. });
+            let whole_rows = !matches!(at.op, Op::Linear { .. } | Op::Attention { .. } | Op::Pool { .. } | Op::Scores { .. });
             let at_once = when == When::AtOnce && whole_rows;
             quantised[input].get_or_insert(Quantised { start: 0, layout: RowLayout::new(at.width), reader, at_once });
         }
@@ -170,6 +177,7 @@ fn multiply_adds(graph: &Graph, node: &Node, weights: &Packed, rows: usize, batc
             let all = rows.saturating_mul(node.width).saturating_mul(graph.node(input).width);
             if int8_input(node, weights).is_some() { all / 4 } else { all }
         }
+        Op::Scores { input, .. } => rows.saturating_mul(node.width).saturating_mul(graph.node(input).width),
         Op::Attention { .. } => 2 * (0..batch.sequences()).map(|s| batch.rows(s).len().pow(2)).sum::<usize>().saturating_mul(node.width),
         _ => 0,
     }

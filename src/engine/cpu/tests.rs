@@ -1,6 +1,8 @@
 //! Every table of kernels that this machine can run, against the reference, on sizes around the register and panel widths
 //! and on full-range values; and whole runs, bit for bit, over batches, orders and threads.
 
+mod picked;
+
 use std::sync::Arc;
 
 use super::buffer::Buffer;
