@@ -109,12 +109,28 @@ typedef struct cloze_classes cloze_classes;
 typedef struct cloze_error cloze_error;
 
 /**
+ * Tokens for the blanks of texts, the best first. Inputs, their blanks and the places of tokens are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_fills_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_fills cloze_fills;
+
+/**
  * How probably the second text of each pair follows the first. Pairs are counted from 0.
  *
  * Owner: the caller, who frees it with cloze_follows_free; it needs neither the model nor the request any more.
  * Threads: any number at once.
  */
 typedef struct cloze_follows cloze_follows;
+
+/**
+ * Attention maps and hidden states of every layer for one text, or for a text and its pair. Layers and heads are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_maps_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_maps cloze_maps;
 
 /**
  * A model: tokenizer, weights, and what the model's files say about their use. It never changes.
@@ -477,7 +493,7 @@ cloze_request *cloze_request_new(void);
  * - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
  * - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
  * - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
- * - `top`: all, or a number from 1. Keep this many of the best documents or labels.
+ * - `top`: all, or a number from 1. Keep this many of the best documents, labels or fills; unless said otherwise all, of fills 5.
  * - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
  *   of overlapping windows is taken.
  * - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is
@@ -989,6 +1005,161 @@ cloze_status cloze_follows_input(const cloze_follows *follows,
 void cloze_follows_free(cloze_follows *follows);
 
 /**
+ * Fills the blanks of `count` texts by the model's head of masked language modelling. Text `i` is the `lengths[i]` bytes of UTF-8 at
+ * `texts[i]`; a blank is the tokenizer's mask token as it is written, `[MASK]` or `<mask>`. Each blank is filled for itself, the
+ * others left blank. With `candidate_count` 0, `candidates` and `candidate_lengths` may be NULL, and each blank gets the best
+ * tokens of the vocabulary. Otherwise only candidates are scored, `candidate_lengths[i]` bytes of UTF-8 at `candidates[i]`: each
+ * is a token as the vocabulary spells it, or a word that becomes one token; those that are the same token count once. Scores are
+ * probabilities of the whole vocabulary in either case. The texts must not change during the call. The answer for a text is the
+ * same, bit for bit, whatever the other texts, their order and the number of threads. `request` may be NULL. With `count` 0 all
+ * lists may be NULL. Keys of `request`:
+ *
+ * - `top`: tokens for each blank; 5, or all candidates, unless said otherwise, and at most 1000 of the vocabulary
+ * - `truncation`: of a text longer than the limit, unless said otherwise, the encoder sees a window around its blanks; `left` and
+ *   `right` cut as everywhere
+ * - `offsets`: the unit of places in the text
+ * - `deadline_ms`, and cloze_request_set_cancel: stop, and keep what is finished
+ *
+ * `fills` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free it
+ * with cloze_fills_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the texts finished by then, counted from the first, have their tokens.
+ * CLOZE_INVALID_ARGUMENT for a model without the head (the message says which it has), a text without a blank, a candidate that is
+ * not one token, or a request that the model cannot serve; CLOZE_TOO_LONG where the blanks of a text stand further apart than the
+ * limit, or are cut off; CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_NON_FINITE; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_fill_mask(const cloze_model *model,
+                             const cloze_request *request,
+                             const char *const *texts,
+                             const size_t *lengths,
+                             size_t count,
+                             const char *const *candidates,
+                             const size_t *candidate_lengths,
+                             size_t candidate_count,
+                             cloze_fills **fills,
+                             cloze_error *error);
+
+/**
+ * The number of texts of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_fills_count(const cloze_fills *fills);
+
+/**
+ * How many texts, counted from the first, have their tokens: all of them unless a deadline or a cancellation stopped the call.
+ * NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_fills_finished(const cloze_fills *fills);
+
+/**
+ * The number of blanks of a text; 0 for one that was not finished or does not exist, and for NULL.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_fills_blanks(const cloze_fills *fills, size_t input);
+
+/**
+ * Where a blank stands, and how many tokens there are for it. Each result may be NULL:
+ *
+ * - `start`, `end`: from `start` up to but not including `end`, in the unit that the request's `offsets` named
+ * - `count`: tokens
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `fills`; CLOZE_INVALID_ARGUMENT for an input or a blank that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_fills_blank(const cloze_fills *fills,
+                               size_t input,
+                               size_t blank,
+                               size_t *start,
+                               size_t *end,
+                               size_t *count,
+                               cloze_error *error);
+
+/**
+ * A token for a blank, the best at place 0, of equals the one with the lower number. Each result may be NULL:
+ *
+ * - `id`: its number in the vocabulary
+ * - `score`: its probability
+ * - `logit`: the raw number
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `fills`; CLOZE_INVALID_ARGUMENT for an input, a blank or a place that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_fills_get(const cloze_fills *fills,
+                             size_t input,
+                             size_t blank,
+                             size_t place,
+                             uint32_t *id,
+                             float *score,
+                             float *logit,
+                             cloze_error *error);
+
+/**
+ * The token at a place as it reads on its own, in UTF-8 with a final NUL; `length` (may be NULL) receives its bytes without the
+ * NUL. NULL for an input, a blank or a place that does not exist, and for NULL `fills`. The string belongs to `fills` and is valid
+ * until cloze_fills_free.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_fills_token(const cloze_fills *fills,
+                              size_t input,
+                              size_t blank,
+                              size_t place,
+                              size_t *length);
+
+/**
+ * Copies the whole text of an input with the token at a place in its blank to `text`, which holds `capacity` bytes: UTF-8 without a
+ * NUL. A token that continues a word joins the word before the blank; other blanks stay. `length` receives the bytes written; on
+ * CLOZE_BUFFER_TOO_SMALL nothing is written and it receives the bytes needed.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_BUFFER_TOO_SMALL; CLOZE_INVALID_ARGUMENT for an input, a blank or a place that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_fills_text(const cloze_fills *fills,
+                              size_t input,
+                              size_t blank,
+                              size_t place,
+                              char *text,
+                              size_t capacity,
+                              size_t *length,
+                              cloze_error *error);
+
+/**
+ * What became of an input. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, special tokens included
+ * - `total`: tokens of the whole text, special tokens included, before anything was cut
+ * - `truncated`: whether tokens were left out
+ * - `windows`: 1; 0 for a text that was not finished
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `fills`; CLOZE_INVALID_ARGUMENT for a number beyond the last text.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_fills_input(const cloze_fills *fills,
+                               size_t input,
+                               size_t *tokens,
+                               size_t *total,
+                               bool *truncated,
+                               size_t *windows,
+                               cloze_error *error);
+
+/**
+ * Frees `fills`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_fills_free(cloze_fills *fills);
+
+/**
  * Cuts a text into the tokens that the encoder would see: the prompt, the limit, the truncation policy and the offset unit of
  * `request` (NULL for the model's own use) apply. `text` is `length` bytes of UTF-8. `pair` is a second text of `pair_length`
  * bytes that goes with the first, as a reranker takes a query and a passage; NULL means that there is none. `tokens` receives
@@ -1094,6 +1265,93 @@ cloze_status cloze_tokens_ids(const cloze_tokens *tokens,
  * Since: 0.1.0
  */
 void cloze_tokens_free(cloze_tokens *tokens);
+
+/**
+ * Runs the encoder over a text, and keeps what each head of each layer looks at and all hidden states. `text` is `length` bytes of
+ * UTF-8; `pair` is a second text of `pair_length` bytes, NULL with a length of 0 for none. Prompt, limit, truncation (not
+ * `window`), offset unit and deadline of `request` (NULL for the model's own use) apply. `maps` receives the result, or NULL on an
+ * error; free it with cloze_maps_free.
+ *
+ * Errors: CLOZE_TOO_LONG where all of it would take more than 4 GiB, with the size in the message;
+ * CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: there are no half maps; CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8;
+ * CLOZE_INVALID_ARGUMENT for a request that the model cannot serve; CLOZE_NON_FINITE; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_attention(const cloze_model *model,
+                             const cloze_request *request,
+                             const char *text,
+                             size_t length,
+                             const char *pair,
+                             size_t pair_length,
+                             cloze_maps **maps,
+                             cloze_error *error);
+
+/**
+ * The sizes of all maps and states. Each result may be NULL:
+ *
+ * - `layers`, `heads`: layers, and heads of a layer
+ * - `tokens`: rows and columns of a map, rows of a state
+ * - `hidden`: columns of a state
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `maps`.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_maps_sizes(const cloze_maps *maps,
+                              size_t *layers,
+                              size_t *heads,
+                              size_t *tokens,
+                              size_t *hidden,
+                              cloze_error *error);
+
+/**
+ * The tokens that rows and columns stand for, in one window: what they are, where they stand in their texts, and which of them are
+ * special. They belong to `maps`: never free them; they are valid until cloze_maps_free. NULL gives NULL.
+ *
+ * Since: 0.1.0
+ */
+const cloze_tokens *cloze_maps_tokens(const cloze_maps *maps);
+
+/**
+ * Copies the attention map of a head to `numbers`, which holds `capacity` numbers: row after row, how much the row's token takes from
+ * each token; a row adds up to 1. `count` receives the numbers written, tokens times tokens; on CLOZE_BUFFER_TOO_SMALL nothing is
+ * written and it receives the numbers needed.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_BUFFER_TOO_SMALL; CLOZE_INVALID_ARGUMENT for a layer or a head that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_maps_attention(const cloze_maps *maps,
+                                  size_t layer,
+                                  size_t head,
+                                  float *numbers,
+                                  size_t capacity,
+                                  size_t *count,
+                                  cloze_error *error);
+
+/**
+ * Copies the hidden states behind a layer to `numbers`, which holds `capacity` numbers: row after row, those of each token; layer 0
+ * are those before the first layer. `count` receives the numbers written, tokens times hidden; on CLOZE_BUFFER_TOO_SMALL nothing is
+ * written and it receives the numbers needed.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_BUFFER_TOO_SMALL; CLOZE_INVALID_ARGUMENT for a layer above the number of layers.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_maps_state(const cloze_maps *maps,
+                              size_t layer,
+                              float *numbers,
+                              size_t capacity,
+                              size_t *count,
+                              cloze_error *error);
+
+/**
+ * Frees `maps`, and the tokens that cloze_maps_tokens gave. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_maps_free(cloze_maps *maps);
 
 /**
  * One statistic of the memory that a model holds at this moment; `key` is a NUL-terminated word:

@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements.txt
 .venv/bin/python tests/golden/make/models.py
 .venv/bin/python tests/golden/make/heads.py
+.venv/bin/python tests/golden/make/fill_mask.py
 .venv/bin/python tests/golden/make/tokenizer.py
 .venv/bin/python tests/golden/make/gguf_files.py
 if [ -n "${LIBGGMLQ:-}" ]; then

@@ -32,7 +32,7 @@ pub mod tokenizer;
 
 pub use error::{Error, ErrorKind, Result};
 pub use tasks::{
-    Cancel, Classes, Classified, Description, Embeddings, Follows, HeadDescription, InputReport, LabelScore, LayerChoice, Memory, Model,
-    NextSentence, OffsetUnit, Options, Output, Pooling, Precision, ProbeReport, Probes, Prompt, Ranked, Ranking, Request, Score,
-    TextReport, Tokens, Tolerance, Truncation, Vectors, Verification, Windows,
+    Blank, Cancel, Classes, Classified, Description, Embeddings, Fill, Filled, Fills, Follows, HeadDescription, InputReport, LabelScore,
+    LayerChoice, Maps, Memory, Model, NextSentence, OffsetUnit, Options, Output, Pooling, Precision, ProbeReport, Probes, Prompt, Ranked,
+    Ranking, Request, Score, TextReport, Tokens, Tolerance, Truncation, Vectors, Verification, Windows,
 };

@@ -153,6 +153,15 @@ fn labels_and_answers_for_pairs_come_as_the_header_says() {
     }
 }
 
+#[test]
+fn fills_and_attention_maps_come_as_the_header_says() {
+    for build in [Plain, Address] {
+        let program = compile("tests/capi/fill_mask.c", build);
+        let printed = succeed(command(&program, build).arg(root().join("tests/golden/fill_mask/tied")), "fill_mask.c");
+        assert_eq!(printed, "");
+    }
+}
+
 /// The folder of tests/golden as a quantised file that has probes; where `damaged`, with a matrix of zeros.
 fn with_probes(name: &str, damaged: bool) -> PathBuf {
     let source = Source::open(&root().join("tests/golden/models/tiny-sharded")).unwrap();

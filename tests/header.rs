@@ -8,8 +8,22 @@ mod shared;
 use shared::{compiler, root, succeed};
 
 /// The files of src/capi in the order in which the header presents them.
-const FILES: &[&str] =
-    &["error", "options", "model", "request", "cancel", "encode", "report", "rerank", "classify", "next_sentence", "tokenize", "memory"];
+const FILES: &[&str] = &[
+    "error",
+    "options",
+    "model",
+    "request",
+    "cancel",
+    "encode",
+    "report",
+    "rerank",
+    "classify",
+    "next_sentence",
+    "fill_mask",
+    "tokenize",
+    "attention",
+    "memory",
+];
 
 fn made() -> String {
     let config = cbindgen::Config::from_file(root().join("cbindgen.toml")).expect("cbindgen.toml");

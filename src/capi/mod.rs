@@ -9,8 +9,9 @@
 //! - [`model`]: `cloze_model`, load, share, describe
 //! - [`request`], [`cancel`]: what a call is asked for, and how another thread stops it
 //! - [`encode`], [`report`]: texts to vectors, and what became of each text
-//! - [`rerank`], [`classify`], [`next_sentence`]: what heads answer
+//! - [`rerank`], [`classify`], [`next_sentence`], [`fill_mask`]: what heads answer
 //! - [`tokenize`]: text to tokens
+//! - [`attention`]: what the heads of attention look at
 //! - [`memory`]: what a model holds, and how to give it back
 //!
 //! Functions are only ever added, each with a `Since` line; numbers are never reused; no struct layout is shown.
@@ -19,10 +20,12 @@
 #![expect(non_camel_case_types, reason = "the types have their C names, so that the header needs no renaming")]
 #![allow(clippy::missing_safety_doc, reason = "the header's conventions state the contract of all pointers, once")]
 
+pub mod attention;
 pub mod cancel;
 pub mod classify;
 pub mod encode;
 pub mod error;
+pub mod fill_mask;
 mod guard;
 pub mod memory;
 pub mod model;

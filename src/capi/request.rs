@@ -47,7 +47,7 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 /// - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
 /// - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
 /// - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
-/// - `top`: all, or a number from 1. Keep this many of the best documents or labels.
+/// - `top`: all, or a number from 1. Keep this many of the best documents, labels or fills; unless said otherwise all, of fills 5.
 /// - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
 ///   of overlapping windows is taken.
 /// - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is

@@ -18,6 +18,15 @@ pub struct cloze_tokens {
     windows: Vec<Tokens>,
 }
 
+impl cloze_tokens {
+    pub(super) fn new(mut windows: Vec<Tokens>) -> cloze_tokens {
+        for token in windows.iter_mut().flat_map(|w| &mut w.tokens) {
+            token.push('\0'); // a C caller may read it as a string
+        }
+        cloze_tokens { windows }
+    }
+}
+
 /// Cuts a text into the tokens that the encoder would see: the prompt, the limit, the truncation policy and the offset unit of
 /// `request` (NULL for the model's own use) apply. `text` is `length` bytes of UTF-8. `pair` is a second text of `pair_length`
 /// bytes that goes with the first, as a reranker takes a query and a passage; NULL means that there is none. `tokens` receives
@@ -46,11 +55,7 @@ pub unsafe extern "C" fn cloze_tokenize(
             let (model, request) = (enter(model)?, request_or_default(request));
             let first = self::text(text, length, "text")?;
             let second = if pair.is_null() && pair_length == 0 { None } else { Some(self::text(pair, pair_length, "pair")?) };
-            let mut windows = model.tokenize(&[(first, second)], &request)?;
-            for token in windows.iter_mut().flat_map(|w| &mut w.tokens) {
-                token.push('\0'); // a C caller may read it as a string
-            }
-            place.set(give(cloze_tokens { windows }));
+            place.set(give(cloze_tokens::new(model.tokenize(&[(first, second)], &request)?)));
             Ok(())
         })
     }
@@ -144,7 +149,7 @@ pub unsafe extern "C" fn cloze_tokens_text(tokens: *const cloze_tokens, window: 
         // SAFETY: the header's contract: each pointer is NULL or valid.
         let (tokens, length) = unsafe { (tokens.as_ref(), Place::optional(length, 0)) };
         let Some(spelled) = tokens.and_then(|t| t.windows.get(window)?.tokens.get(token)) else { return std::ptr::null() };
-        length.set(spelled.len() - 1); // cloze_tokenize added a NUL
+        length.set(spelled.len() - 1); // `cloze_tokens::new` added a NUL
         spelled.as_ptr().cast()
     })
 }

@@ -5,10 +5,13 @@
 //! memory, `output` writes results and ends quietly when the reader has gone. Results go to standard output, everything
 //! else to standard error; exit codes are 0 done, 1 failed, 2 wrong usage.
 
+mod attention;
+mod attention_page;
 mod bench;
 mod classify;
 mod convert;
 mod encode;
+mod fill_mask;
 mod flags;
 mod heads;
 mod input;
@@ -48,7 +51,9 @@ const COMMANDS: &[Verb] = &[
     rerank::VERB,
     classify::VERB,
     next_sentence::VERB,
+    fill_mask::VERB,
     tokenize::VERB,
+    attention::VERB,
     convert::VERB,
     quantize::VERB,
     verify::VERB,

@@ -80,6 +80,16 @@ pub fn unpacked(item: &Item) -> Option<Dtype> {
     Some(if dtype.safetensors_name().is_some() { dtype } else { Dtype::F32 })
 }
 
+/// Whether the checkpoint holds the tensor twice and says that both are one: it is then stored once, as `transformers` stores it today.
+fn is_copy(folder: &huggingface::Folder, family: &Family, name: &str, tensor: &Tensor) -> bool {
+    let tied = folder.config.get("tie_word_embeddings") != Some(&Json::Bool(false));
+    let same = |original: &String| {
+        let original = folder.weights.get(original);
+        original.is_some_and(|o| (o.dtype(), o.shape()) == (tensor.dtype(), tensor.shape()) && o.bytes()[..] == tensor.bytes()[..])
+    };
+    tied && family.original(name).is_some_and(|names| names.iter().any(same))
+}
+
 impl Contents {
     /// Lists what the model in `source` consists of.
     ///
@@ -95,7 +105,8 @@ impl Contents {
         let (trunk, files) = huggingface::files(source)?;
         let mut items = Vec::new();
         let mut prefix = "";
-        for (name, tensor) in folder.weights.iter().filter(|(name, _)| !family.is_buffer(name)) {
+        let is_needed = |name: &str, tensor: &Tensor| !family.is_buffer(name) && !is_copy(&folder, family, name, tensor);
+        for (name, tensor) in folder.weights.iter().filter(|(name, tensor)| is_needed(name, tensor)) {
             prefix = if name.starts_with(family.prefix) { family.prefix } else { prefix };
             let Named { name: gguf_name, role, shared } = family.to_gguf(name);
             items.push(Item {

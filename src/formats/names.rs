@@ -89,6 +89,11 @@ pub const OWN: &str = "cloze.";
 /// TensorFlow's names of a norm's parameters, and today's.
 const OLD_PARAMETERS: &[(&str, &str)] = &[("gamma", "weight"), ("beta", "bias")];
 
+/// Tensors that some checkpoints hold although they are another one, whose name follows (the trunk's without its prefix): what
+/// `transformers` ties.
+const COPIES: &[(&str, &str)] =
+    &[("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"), ("cls.predictions.decoder.bias", "cls.predictions.bias")];
+
 /// A tensor's name in a GGUF file, and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
@@ -119,6 +124,12 @@ impl Family {
     /// Whether a tensor is a buffer that the model makes itself.
     pub fn is_buffer(&self, name: &str) -> bool {
         self.buffers.contains(&name.strip_prefix(self.prefix).unwrap_or(name))
+    }
+
+    /// The names under which the tensor may stand that `name` is a copy of, if it may be one.
+    pub fn original(&self, name: &str) -> Option<[String; 2]> {
+        let (_, original) = COPIES.iter().find(|(copy, _)| *copy == name)?;
+        Some([format!("{}{original}", self.prefix), (*original).to_owned()])
     }
 
     /// The GGUF name of the Hugging Face tensor `name`.

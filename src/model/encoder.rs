@@ -11,7 +11,7 @@ use super::labels;
 use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
 use super::trunk::{Sizes, Trunk};
-use crate::engine::graph::{Activation, Reduce, ValueId};
+use crate::engine::graph::{Activation, Op, Reduce, ValueId};
 use crate::engine::{Batch, Calibration, Engine, Graph, Precision, Role, Weight};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{SentenceModules, Weights};
@@ -25,6 +25,8 @@ pub enum Output {
     Pooled(LayerChoice, Vec<Pooling>),
     /// What a head of the checkpoint gives.
     Head(Kind),
+    /// All hidden states, then what each attention reads, side by side: a row a token.
+    Inside,
 }
 
 /// How the engine is made.
@@ -91,9 +93,20 @@ impl Encoder {
                 let all = graph.concat(pooled);
                 self.dense.iter().try_fold(all, |value, dense| dense.append(&mut graph, value))?
             }
+            Output::Inside => {
+                let read = self.attentions().flat_map(|(op, _)| op.inputs());
+                let all: Vec<ValueId> = self.trunk.hidden_states.iter().copied().chain(read).collect();
+                graph.concat(all)
+            }
             Output::Head(kind) => self.append_head(&mut graph, self.head(*kind)?)?,
         };
         Ok(Arc::new(graph.ending_in(last)))
+    }
+
+    /// The attentions of the trunk, first layer first, and the width of what each reads.
+    pub fn attentions(&self) -> impl Iterator<Item = (&Op, usize)> {
+        let attentions = self.trunk.graph.nodes().iter().map(|node| &node.op).filter(|op| matches!(op, Op::Attention { .. }));
+        attentions.map(|op| (op, op.inputs().iter().map(|v| self.trunk.graph.node(*v).width).sum()))
     }
 
     /// The head for a task.

@@ -128,6 +128,11 @@ impl<'m> Run<'m> {
         Ok(())
     }
 
+    /// Adds tokens that are known, with their segments.
+    pub(super) fn add_tokens(&self, packed: &mut Packed, ids: &[u32], type_ids: &[u32]) -> Result<()> {
+        push(packed, &Sequence { ids: ids.to_vec(), type_ids: type_ids.to_vec(), ..Sequence::default() }, 0)
+    }
+
     /// The text put before each input's first text.
     pub(super) fn prompt(&self) -> Option<&str> {
         self.prompt.as_deref()
@@ -181,6 +186,15 @@ fn push(packed: &mut Packed, window: &Sequence, skip: usize) -> Result<()> {
         batch.push(&window.ids, &window.type_ids, skip);
     }
     Ok(())
+}
+
+impl Packed {
+    /// Picks rows of the last sequence, for heads that answer for some tokens only.
+    pub(super) fn pick(&mut self, rows: &[usize]) {
+        if let Some(batch) = self.batches.last_mut() {
+            rows.iter().for_each(|row| batch.pick(*row));
+        }
+    }
 }
 
 impl PackedText {

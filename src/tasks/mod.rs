@@ -4,10 +4,12 @@
 //! texts and a [`Request`], cuts them into packed batches, runs the encoder's graph and shapes the answer. The faces (`capi`,
 //! `cli`, Rust callers) add nothing but their own dress.
 
+mod attention;
 mod classify;
 mod cosine;
 mod describe;
 mod encode;
+mod fill_mask;
 mod forward;
 mod heads;
 mod next_sentence;
@@ -27,10 +29,12 @@ mod zero_shot;
 pub use crate::model::labels::Score;
 pub use crate::model::pooling::{LayerChoice, Pooling};
 pub use crate::tokenizer::{LONGEST_TEXT, OffsetUnit, Truncation};
+pub use attention::Maps;
 pub use classify::{Classes, Classified, LabelScore};
 pub use cosine::cosine;
 pub use describe::{Description, HeadDescription, Memory};
 pub use encode::{Embeddings, TextReport, Vectors};
+pub use fill_mask::{Blank, Fill, Filled, Fills, MOST_FILLS};
 pub use heads::InputReport;
 pub use next_sentence::{Follows, NextSentence};
 pub use open::Model;

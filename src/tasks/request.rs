@@ -126,7 +126,7 @@ pub struct Request {
     pub offsets: OffsetUnit,
     /// How raw numbers become scores. `None` = as the model's files say.
     pub activation: Option<Score>,
-    /// Keep this many of the best. `None` = all.
+    /// Keep this many of the best. `None` = what is usual for the task: all documents and labels, 5 fills of a blank.
     pub top: Option<usize>,
     /// How rerank, classify and next_sentence see inputs longer than the limit.
     pub windows: Windows,

@@ -134,9 +134,9 @@ pub(super) const ROWS: &[Setting<Request>] = &[
     Setting {
         name: "top",
         values: "all, or a number from 1",
-        help: "Keep this many of the best documents or labels",
+        help: "Keep this many of the best documents, labels or fills; unless said otherwise all, of fills 5",
         apply: |r, v| {
-            r.top = if v == "all" { None } else { Some(number(v, 1)?) };
+            r.top = Some(if v == "all" { usize::MAX } else { number(v, 1)? });
             Ok(())
         },
     },

@@ -18,6 +18,16 @@ impl Content {
         self.ids.len()
     }
 
+    /// The token ids.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Where the tokens stand in the text, in bytes, on character boundaries.
+    pub fn offsets(&self) -> &[(usize, usize)] {
+        &self.offsets
+    }
+
     /// The first `count` tokens, or the last ones.
     pub(super) fn part(&self, count: usize, last: bool) -> Content {
         let range = if last { self.ids.len() - count..self.ids.len() } else { 0..count };

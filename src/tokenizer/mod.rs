@@ -7,6 +7,7 @@
 //!
 //! Only the crate's single-text calls are used: its batch calls start a global thread pool and read the environment.
 
+mod blanks;
 mod content;
 mod encode;
 mod offsets;
@@ -16,6 +17,7 @@ mod template;
 mod vocabulary;
 mod windows;
 
+pub use blanks::Word;
 pub use content::Content;
 pub use encode::{Encoded, LONGEST_TEXT, Sequence};
 pub use offsets::OffsetMap;
@@ -70,6 +72,10 @@ pub struct Tokenizer {
     vocabulary: usize,
     model_max_length: Option<usize>,
     truncation_side: Truncation,
+    /// The text of the mask token, which the vocabulary may lack.
+    mask: String,
+    /// The token for unknown words.
+    unknown: Option<u32>,
 }
 
 impl std::fmt::Debug for Tokenizer {

@@ -60,7 +60,9 @@ impl Tokenizer {
         let highest = highest_id(&inner).max(in_templates);
         let Some(highest) = highest else { return fail(ErrorKind::InvalidFile, format!("{file}: the vocabulary is empty")) };
         let model_max_length = max_length(files.config);
-        Ok(Tokenizer { inner, single, pair, vocabulary: highest as usize + 1, model_max_length, truncation_side })
+        let mask = named_token(&special, &inner, "mask_token", "<mask>");
+        let unknown = inner.token_to_id(&named_token(&special, &inner, "unk_token", "<unk>"));
+        Ok(Tokenizer { inner, single, pair, vocabulary: highest as usize + 1, model_max_length, truncation_side, mask, unknown })
     }
 }
 
@@ -190,6 +192,13 @@ fn forget_template(inner: &mut tokenizers::Tokenizer) {
     if matches!(inner.get_post_processor(), Some(PostProcessorWrapper::Bert(_) | PostProcessorWrapper::Template(_))) {
         inner.with_post_processor(None::<PostProcessorWrapper>);
     }
+}
+
+/// The token called `name`: the one that the files name, else the one of `usual` that the vocabulary has.
+fn named_token(special: &SpecialTokens, inner: &tokenizers::Tokenizer, name: &str, usual: &str) -> String {
+    let stated = special.name(name);
+    let known = |token: &&str| inner.token_to_id(token).is_some();
+    [stated.as_str(), usual].into_iter().find(known).unwrap_or(&stated).to_owned()
 }
 
 /// The highest id of the vocabulary and of the tokens added to it.

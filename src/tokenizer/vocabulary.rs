@@ -3,6 +3,7 @@
 //! One piece a line, the line's number is its id. Everything else is BERT's: clean, split at spaces and punctuation, take the
 //! longest piece that fits.
 
+use tokenizers::decoders::wordpiece::WordPiece as Pieces;
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
@@ -28,6 +29,7 @@ pub(super) fn build(bytes: &[u8], normalizer: BertNormalizer, special: &SpecialT
     let mut inner = tokenizers::Tokenizer::new(model);
     inner.with_normalizer(Some(normalizer)).map_err(|e| damaged(e.to_string()))?;
     inner.with_pre_tokenizer(Some(BertPreTokenizer));
+    inner.with_decoder(Some(Pieces::default()));
     inner.with_post_processor(Some(BertProcessing::new(sep, cls)));
     special.register(&mut inner, true)?;
     Ok(inner)

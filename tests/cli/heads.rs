@@ -90,5 +90,61 @@ fn inspect_shows_heads_and_their_labels() {
     let done = on("heads/rerank-two", "inspect", &[], "");
     assert!(done.out.contains("classify: 2 outputs irrelevant, relevant, softmax"), "{}", done.out);
     let heads = &on("heads/pretraining", "inspect", &["--json"], "").lines()[0]["model"]["task_heads"];
-    assert_eq!((&heads[0]["name"], heads.as_array().unwrap().len()), (&serde_json::json!("next_sentence"), 1));
+    let names: Vec<&str> = heads.as_array().unwrap().iter().map(|head| head["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["next_sentence", "fill_mask"]);
+}
+
+#[test]
+fn fill_mask_prints_the_fixed_form() {
+    let input = "{\"text\":\"The [MASK] and [MASK]!\",\"id\":7}\n{\"text\":\"[MASK]\"}\n";
+    let lines = on("fill_mask/tied", "fill-mask", &["--json", "--top", "2"], input).lines();
+    assert_eq!(lines.len(), 2);
+    let keys: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["blanks", "fills", "id", "index"]);
+    assert_eq!((&lines[0]["id"], &lines[0]["blanks"]), (&serde_json::json!(7), &serde_json::json!([[4, 10], [15, 21]])));
+    let fills = lines[0]["fills"].as_array().unwrap();
+    assert_eq!(fills.iter().map(|fills| fills.as_array().unwrap().len()).collect::<Vec<_>>(), [2, 2]);
+    for fill in fills[0].as_array().unwrap() {
+        let word = fill["token"].as_str().unwrap().trim_start_matches("##");
+        let text = fill["text"].as_str().unwrap();
+        assert!(text.starts_with("The") && text.contains(word) && text.ends_with(" and [MASK]!"), "{text}");
+        assert!(fill["score"].as_f64().unwrap() < 1.0 && fill["logit"].is_number() && fill["id"].is_u64());
+    }
+    let chosen = on("fill_mask/tied", "fill-mask", &["--candidate", "fox", "--candidate", "dog", "The [MASK]."], "");
+    assert!(chosen.out.contains("The fox.") && chosen.out.contains("The dog.") && chosen.out.lines().count() == 3, "{}", chosen.out);
+    on("fill_mask/tied", "fill-mask", &["no mask"], "").failed(1, "text 0: it has no blank: write [MASK]");
+    on("fill_mask/tied", "fill-mask", &["--candidate", "foxes and dogs", "[MASK]"], "").failed(1, "foxes and dogs");
+    on("fill_mask/tied", "fill-mask", &["--deadline-ms", "0", "[MASK]"], "").failed(1, "no text is finished");
+    on("heads/rerank-two", "fill-mask", &["[MASK]"], "").failed(1, "it has classify");
+}
+
+#[test]
+fn attention_prints_numbers_and_writes_a_page() {
+    let line = &on("fill_mask/tied", "attention", &["--json", "the fox", "--pair", "a dog"], "").lines()[0];
+    assert_eq!(line["tokens"], serde_json::json!(["[CLS]", "the", "fox", "[SEP]", "a", "dog", "[SEP]"]));
+    assert_eq!(
+        (&line["special"][0], &line["type_ids"][4], &line["offsets"][2]),
+        (&serde_json::json!(true), &serde_json::json!(1), &serde_json::json!([4, 7]))
+    );
+    let count = |value: &serde_json::Value| value.as_array().unwrap().len();
+    assert_eq!((count(&line["attention"]), count(&line["attention"][1]), count(&line["attention"][1][3])), (2, 4, 7));
+    let sum: f64 = line["attention"][1][3][6].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).sum();
+    assert!((sum - 1.0).abs() < 1e-5, "{sum}");
+    assert_eq!((count(&line["hidden_states"]), count(&line["hidden_states"][2][6])), (3, 48));
+    let shown = on("fill_mask/tied", "attention", &["the fox"], "");
+    assert_eq!(shown.out.lines().count(), 2 + 2 * 4, "{}", shown.out);
+
+    let file = std::env::temp_dir().join(format!("cloze-attention-{}.html", std::process::id()));
+    let page = file.to_str().unwrap();
+    let done = on("fill_mask/tied", "attention", &["-o", page, "</script><script>alert(\"1\")</script> & 'fox' <b>😀"], "");
+    assert_eq!(done.out, "");
+    let html = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (2, 2), "the text became markup");
+    let data = html.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let tokens = count(&data["tokens"]);
+    assert_eq!(data["weights"].as_str().unwrap().len(), (2 * 4 * tokens * tokens * 2).div_ceil(3) * 4);
+    on("fill_mask/tied", "attention", &["-o", "/no/such/folder/page.html", "fox"], "").failed(1, "/no/such/folder/page.html");
+    on("fill_mask/tied", "attention", &["--json", "-o", page, "fox"], "").failed(2, "cannot be used with");
 }
