@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::forward::{BATCH_TOKENS, Packed, Run, with_prompt};
+use super::forward::{Packed, Run, with_prompt};
 use super::heads::InputReport;
 use super::{Model, Request, Windows};
 use crate::error::{ErrorKind, Result, fail};
@@ -112,7 +112,7 @@ impl Model {
             }
             waiting.push(call.prepare(text.as_ref()).map_err(|e| e.within(format!("text {i}")))?);
             let tokens: usize = waiting.iter().map(|text| text.report.tokens).sum();
-            if (tokens >= BATCH_TOKENS || i + 1 == texts.len()) && !call.fill(&mut waiting, &mut fills.inputs)? {
+            if (tokens >= call.run.batch_tokens() || i + 1 == texts.len()) && !call.fill(&mut waiting, &mut fills.inputs)? {
                 break;
             }
         }

@@ -16,8 +16,11 @@ use crate::error::{ErrorKind, Result, fail};
 use crate::model::Output;
 use crate::tokenizer::{Encoded, Limit, Sequence, Truncation};
 
-/// Tokens from which on a batch is full.
-pub(super) const BATCH_TOKENS: usize = 512;
+/// Tokens from which on a batch is full: 256 a thread keep a thread's values in its core's second-level cache (benches/README.md),
+/// and more than 512 would only need more memory.
+pub(super) fn batch_tokens(threads: usize) -> usize {
+    (256 * threads).clamp(256, 512)
+}
 
 /// One call of a task.
 pub(super) struct Run<'m> {
@@ -115,7 +118,7 @@ impl<'m> Run<'m> {
     pub(super) fn add(&self, packed: &mut Packed, text: &str) -> Result<()> {
         let encoded = self.model.tokenizer().encode(&with_prompt(self.prompt(), text), None, &self.limit)?;
         for (i, window) in encoded.windows.iter().enumerate() {
-            push(packed, window, if i == 0 { self.skip } else { 0 })?;
+            self.push(packed, window, if i == 0 { self.skip } else { 0 })?;
         }
         packed.texts.push(PackedText::new(&encoded, self.token_vectors));
         Ok(())
@@ -123,7 +126,7 @@ impl<'m> Run<'m> {
 
     /// Adds an input whose tokens are known.
     pub(super) fn add_encoded(&self, packed: &mut Packed, encoded: &Encoded) -> Result<()> {
-        encoded.windows.iter().try_for_each(|window| push(packed, window, 0))?;
+        encoded.windows.iter().try_for_each(|window| self.push(packed, window, 0))?;
         packed.texts.push(PackedText::new(encoded, false));
         Ok(())
     }
@@ -150,12 +153,31 @@ impl<'m> Run<'m> {
             return fail(ErrorKind::InvalidArgument, told);
         }
         let type_ids = vec![0; ids.len()];
-        push(packed, &Sequence { ids: ids.to_vec(), type_ids, ..Sequence::default() }, 0)
+        self.push(packed, &Sequence { ids: ids.to_vec(), type_ids, ..Sequence::default() }, 0)
+    }
+
+    /// Adds a window to the last batch, or to a new one where that is full.
+    fn push(&self, packed: &mut Packed, window: &Sequence, skip: usize) -> Result<()> {
+        if window.ids.is_empty() {
+            return fail(ErrorKind::InvalidArgument, "no tokens: the model's template adds none and the text has none; give a text");
+        }
+        if packed.batches.last().is_none_or(|b| b.tokens() >= self.batch_tokens()) {
+            packed.batches.push(Batch::default());
+        }
+        if let Some(batch) = packed.batches.last_mut() {
+            batch.push(&window.ids, &window.type_ids, skip);
+        }
+        Ok(())
+    }
+
+    /// Tokens from which on a batch of this call is full.
+    pub(super) fn batch_tokens(&self) -> usize {
+        batch_tokens(self.threads)
     }
 
     /// Whether `packed` is worth running.
     pub(super) fn is_full(&self, packed: &Packed) -> bool {
-        packed.batches.iter().map(Batch::tokens).sum::<usize>() >= BATCH_TOKENS
+        packed.batches.iter().map(Batch::tokens).sum::<usize>() >= self.batch_tokens()
     }
 
     /// The encoder's rows for `packed`, in order; `None` when the call must stop.
@@ -172,20 +194,6 @@ impl<'m> Run<'m> {
         }
         Ok(Some(rows))
     }
-}
-
-/// Adds a window to the last batch, or to a new one where that is full.
-fn push(packed: &mut Packed, window: &Sequence, skip: usize) -> Result<()> {
-    if window.ids.is_empty() {
-        return fail(ErrorKind::InvalidArgument, "no tokens: the model's template adds none and the text has none; give a text");
-    }
-    if packed.batches.last().is_none_or(|b| b.tokens() >= BATCH_TOKENS) {
-        packed.batches.push(Batch::default());
-    }
-    if let Some(batch) = packed.batches.last_mut() {
-        batch.push(&window.ids, &window.type_ids, skip);
-    }
-    Ok(())
 }
 
 impl Packed {

@@ -112,7 +112,7 @@ impl Model {
             return fail(ErrorKind::InvalidArgument, format!("{tokens} tokens: a text has from 1 to {positions} here"));
         }
         let mut batch = Batch::default();
-        for _ in 0..texts.min(super::forward::BATCH_TOKENS.div_ceil(tokens)) {
+        for _ in 0..texts.min(super::forward::batch_tokens(self.threads()).div_ceil(tokens)) {
             batch.push(&vec![0; tokens], &vec![0; tokens], 0);
         }
         let graph = self.encoder().graph(&self.output(&Request::default()))?;

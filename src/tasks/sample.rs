@@ -1,6 +1,6 @@
 //! Which texts does an int8 model see once, when it is opened?
 //!
-//! The columns that int8 must leave in f32 are a property of the model and show on any text (`engine::cpu::calibrate`). A few
+//! The columns that int8 must not quantise are a property of the model and show on any text (`engine::cpu::calibrate`). A few
 //! sentences of several languages and kinds, so that every tokenizer finds words in them.
 
 use crate::error::Result;

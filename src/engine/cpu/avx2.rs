@@ -36,6 +36,7 @@ mod x86 {
         quantise_row,
         bf16: None,
         activate,
+        activate_int8,
         softmax,
         add_norm,
     };
@@ -163,6 +164,14 @@ mod x86 {
             _mm256_cvtepi32_ps(sums)
         }
         #[inline(always)]
+        unsafe fn first_bf16(pairs: __m256i) -> __m256 {
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(pairs))
+        }
+        #[inline(always)]
+        unsafe fn second_bf16(pairs: __m256i) -> __m256 {
+            _mm256_castsi256_ps(_mm256_and_si256(pairs, _mm256_set1_epi32(i32::from_ne_bytes(0xffff_0000_u32.to_ne_bytes()))))
+        }
+        #[inline(always)]
         unsafe fn load_f16(p: *const u16) -> __m256 {
             _mm256_cvtph_ps(_mm_loadu_si128(p.cast()))
         }
@@ -258,6 +267,12 @@ mod x86 {
     unsafe fn activate(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
         // SAFETY: the caller gives `rows` rows of one panel.
         unsafe { math::activate_block::<Avx2>(activation, block, rows, stride) }
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn activate_int8(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
+        // SAFETY: the caller gives `rows` rows of one panel.
+        unsafe { math::activate_block_int8::<Avx2>(activation, block, rows, stride) }
     }
 
     #[target_feature(enable = "avx2,fma")]

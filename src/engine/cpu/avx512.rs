@@ -39,6 +39,7 @@ mod x86 {
         quantise_row,
         bf16: None,
         activate,
+        activate_int8,
         softmax,
         add_norm,
     };
@@ -48,7 +49,7 @@ mod x86 {
         name: "avx512vnni",
         available: || (KERNELS.available)() && std::arch::is_x86_feature_detected!("avx512vnni"),
         dot_rows: 6,
-        dot_tile,
+        dot_tile: dot_tile_vnni,
         ..KERNELS
     };
 
@@ -56,6 +57,7 @@ mod x86 {
     pub(in super::super) const BF16: Kernels = Kernels {
         name: "avx512bf16",
         available: || (VNNI.available)() && std::arch::is_x86_feature_detected!("avx512bf16"),
+        dot_tile: dot_tile_bf16,
         bf16: Some(&Bf16 { tile: pair_tile, narrow, softmax: softmax_bf16, scale, pair }),
         ..VNNI
     };
@@ -166,6 +168,14 @@ mod x86 {
             _mm512_cvtepi32_ps(sums)
         }
         #[inline(always)]
+        unsafe fn first_bf16(pairs: __m512i) -> __m512 {
+            _mm512_castsi512_ps(_mm512_slli_epi32::<16>(pairs))
+        }
+        #[inline(always)]
+        unsafe fn second_bf16(pairs: __m512i) -> __m512 {
+            _mm512_castsi512_ps(_mm512_and_si512(pairs, _mm512_set1_epi32(0xffff_0000_u32.cast_signed())))
+        }
+        #[inline(always)]
         unsafe fn load_f16(p: *const u16) -> __m512 {
             _mm512_cvtph_ps(_mm256_loadu_si256(p.cast()))
         }
@@ -175,7 +185,10 @@ mod x86 {
         }
     }
 
-    impl Dot for Avx512 {
+    /// Four products of bytes to an i32.
+    struct Vnni;
+
+    impl Dot for Vnni {
         type S = Avx512;
         const TAKES: f32 = 0.0;
 
@@ -185,17 +198,46 @@ mod x86 {
         }
     }
 
+    /// As [`Vnni`], and two products of bf16 an instruction.
+    struct VnniBf16;
+
+    impl Dot for VnniBf16 {
+        type S = Avx512;
+        const TAKES: f32 = 0.0;
+
+        #[inline(always)]
+        unsafe fn dot(sum: __m512i, weights: __m512i, a: __m512i) -> __m512i {
+            _mm512_dpbusd_epi32(sum, a, weights)
+        }
+        #[inline(always)]
+        unsafe fn dot_bf16(sum: __m512, weights: __m512i, a: __m512i) -> __m512 {
+            _mm512_dpbf16_ps(sum, pairs(a), pairs(weights))
+        }
+    }
+
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    unsafe fn dot_tile(t: &DotTile) {
+    unsafe fn dot_tile_vnni(t: &DotTile) {
         // SAFETY: the caller's contract is `DotTile`'s; this function is compiled for VNNI.
+        unsafe { dot_rows::<Vnni>(t) }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni,avx512bf16")]
+    unsafe fn dot_tile_bf16(t: &DotTile) {
+        // SAFETY: the caller's contract is `DotTile`'s; this function is compiled for VNNI and bf16.
+        unsafe { dot_rows::<VnniBf16>(t) }
+    }
+
+    #[inline(always)]
+    unsafe fn dot_rows<D: Dot<S = Avx512>>(t: &DotTile) {
+        // SAFETY: as the callers say.
         unsafe {
             match t.rows {
-                1 => dot::dot_tile::<Avx512, 1, 2>(t, 0),
-                2 => dot::dot_tile::<Avx512, 2, 2>(t, 0),
-                3 => dot::dot_tile::<Avx512, 3, 2>(t, 0),
-                4 => dot::dot_tile::<Avx512, 4, 2>(t, 0),
-                5 => dot::dot_tile::<Avx512, 5, 2>(t, 0),
-                6 => dot::dot_tile::<Avx512, 6, 2>(t, 0),
+                1 => dot::dot_tile::<D, 1, 2>(t, 0),
+                2 => dot::dot_tile::<D, 2, 2>(t, 0),
+                3 => dot::dot_tile::<D, 3, 2>(t, 0),
+                4 => dot::dot_tile::<D, 4, 2>(t, 0),
+                5 => dot::dot_tile::<D, 5, 2>(t, 0),
+                6 => dot::dot_tile::<D, 6, 2>(t, 0),
                 rows => unreachable!("a tile of {rows} rows"),
             }
         }
@@ -258,11 +300,27 @@ mod x86 {
         }
     }
 
+    /// Sixteen numbers as bf16.
+    #[inline(always)]
+    unsafe fn rounded(x: __m512) -> __m256i {
+        // SAFETY: both are 32 bytes of any content.
+        unsafe { std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x)) }
+    }
+
     /// Sixteen numbers as bf16, each in the lower half of a lane.
     #[inline(always)]
     unsafe fn halves(x: __m512) -> __m512i {
-        // SAFETY: both are 32 bytes of any content.
-        unsafe { _mm512_cvtepu16_epi32(std::mem::transmute::<__m256bh, __m256i>(_mm512_cvtneps_pbh(x))) }
+        _mm512_cvtepu16_epi32(rounded(x))
+    }
+
+    /// Writes the first `n` of sixteen bf16 numbers. Whole registers go without a mask: masked stores of words are slow.
+    #[inline(always)]
+    unsafe fn store_words(out: *mut u16, n: usize, words: __m256i) {
+        if n >= 16 {
+            _mm256_storeu_si256(out.cast(), words);
+        } else {
+            _mm256_mask_storeu_epi16(out.cast(), first(n), words);
+        }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512bf16")]
@@ -271,9 +329,7 @@ mod x86 {
         unsafe {
             let mut i = 0;
             while i < n {
-                let mask = first((n - i).min(16));
-                let half = halves(_mm512_maskz_loadu_ps(mask, x.add(i)));
-                _mm512_mask_cvtepi32_storeu_epi16(out.add(i).cast(), mask, half);
+                store_words(out.add(i), n - i, rounded(_mm512_maskz_loadu_ps(first((n - i).min(16)), x.add(i))));
                 i += 16;
             }
         }
@@ -295,13 +351,11 @@ mod x86 {
             let out = row.cast::<u16>();
             let mut i = 0;
             while i < padded {
-                let e = math::exp::<Avx512>(_mm512_mul_ps(
-                    _mm512_sub_ps(_mm512_maskz_loadu_ps(first((padded - i).min(16)), row.add(i)), largest),
-                    factor,
-                ));
-                let e = _mm512_maskz_mov_ps(first(n.saturating_sub(i).min(16)), e);
+                let here = first(n.saturating_sub(i).min(16));
+                let x = _mm512_sub_ps(_mm512_maskz_loadu_ps(here, row.add(i)), largest);
+                let e = _mm512_maskz_mov_ps(here, math::short_exp::<Avx512>(_mm512_mul_ps(x, factor)));
                 sum = _mm512_add_ps(sum, e);
-                _mm512_mask_cvtepi32_storeu_epi16(out.add(i).cast(), first((padded - i).min(16)), halves(e));
+                store_words(out.add(i), padded - i, rounded(e));
                 i += 16;
             }
             1.0 / _mm512_reduce_add_ps(sum)
@@ -363,6 +417,12 @@ mod x86 {
     unsafe fn activate(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
         // SAFETY: the caller gives `rows` rows of one panel.
         unsafe { math::activate_block::<Avx512>(activation, block, rows, stride) }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    unsafe fn activate_int8(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
+        // SAFETY: the caller gives `rows` rows of one panel.
+        unsafe { math::activate_block_int8::<Avx512>(activation, block, rows, stride) }
     }
 
     #[target_feature(enable = "avx512f")]

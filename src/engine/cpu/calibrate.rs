@@ -1,4 +1,4 @@
-//! Which inputs of an int8 matrix stay in f32?
+//! Which inputs of an int8 matrix are not quantised?
 //!
 //! A few columns of a normalised row, the same for every text, are many times as large as the others (see [`super::int8`]). They
 //! are found when a model is opened: a short batch runs through the graph, operation by operation; before a normalised value is

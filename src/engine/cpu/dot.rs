@@ -10,8 +10,10 @@
 //! most 127), so that two products are at most 2 * 128 * 127 = 32512 < 32767; the 128 comes back with the row's `low`. Weights
 //! are never -128.
 
+use half::bf16;
+
 use super::gemm::{Ahead, PANEL};
-use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
+use super::int8::{BLOCK, OUTLIER_PAIRS, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::simd::Simd;
 
 /// The whole numbers that int8 kernels need beside [`Simd`].
@@ -25,6 +27,10 @@ pub(super) trait Whole: Simd {
     /// Four bytes a lane.
     unsafe fn load_bytes(p: *const u8) -> Self::I;
     unsafe fn to_f32(sums: Self::I) -> Self::V;
+    /// The bf16 number in the lower half of each lane.
+    unsafe fn first_bf16(pairs: Self::I) -> Self::V;
+    /// The bf16 number in the upper half of each lane.
+    unsafe fn second_bf16(pairs: Self::I) -> Self::V;
     /// `LANES` f16 numbers.
     unsafe fn load_f16(p: *const u16) -> Self::V;
     /// Writes `LANES` numbers, rounded to nearest and limited to 0 to 255, as bytes.
@@ -39,6 +45,16 @@ pub(super) trait Dot {
 
     /// Each lane of `sum` plus the products of four weights and four activations.
     unsafe fn dot(sum: Whole8<Self>, weights: Whole8<Self>, a: Whole8<Self>) -> Whole8<Self>;
+
+    /// Each lane of `sum` plus the products of two bf16 weights and two bf16 activations.
+    #[inline(always)]
+    unsafe fn dot_bf16(sum: <Self::S as Simd>::V, weights: Whole8<Self>, a: Whole8<Self>) -> <Self::S as Simd>::V {
+        // SAFETY: the caller runs where S exists.
+        unsafe {
+            let sum = Self::S::fma(Self::S::first_bf16(a), Self::S::first_bf16(weights), sum);
+            Self::S::fma(Self::S::second_bf16(a), Self::S::second_bf16(weights), sum)
+        }
+    }
 }
 
 /// The register of whole numbers of an instruction.
@@ -53,7 +69,7 @@ pub(super) struct DotTile {
     pub layout: RowLayout,
     /// The packed panel.
     pub panel: *const u8,
-    /// Inputs that stay in f32, from 0 to `OUTLIERS`.
+    /// Inputs that are not quantised, from 0 to `OUTLIERS`.
     pub outliers: usize,
     /// One number an output, or null.
     pub bias: *const f32,
@@ -113,12 +129,15 @@ pub(super) unsafe fn dot_tile<D: Dot, const ROWS: usize, const COLUMNS: usize>(t
                 totals[r][i] = D::S::fma(D::S::splat(low), weights, scaled);
             }
         }
-        for o in 0..t.outliers {
+        for pair in 0..t.outliers.div_ceil(2) {
+            let mut w = [D::S::zero(); COLUMNS];
             for i in 0..COLUMNS {
-                let weights = D::S::load(head.add((OUTLIER_ROWS + o) * PANEL + i * D::S::LANES));
-                for r in 0..ROWS {
-                    let x = *t.a.add(r * t.layout.stride).cast::<f32>().add(RowLayout::OUTLIERS_AT / 4 + o);
-                    totals[r][i] = D::S::fma(D::S::splat(x), weights, totals[r][i]);
+                w[i] = D::S::load_bytes(head.add((OUTLIER_ROWS + pair) * PANEL + i * D::S::LANES).cast());
+            }
+            for r in 0..ROWS {
+                let a = D::S::broadcast(t.a.add(r * t.layout.stride + RowLayout::OUTLIERS_AT + pair * 4).cast());
+                for i in 0..COLUMNS {
+                    totals[r][i] = D::dot_bf16(totals[r][i], w[i], a);
                 }
             }
         }
@@ -136,7 +155,7 @@ pub(super) struct QuantiseRow<'c> {
     /// The row, `width` numbers; its outliers are written over for a moment and put back.
     pub x: *mut f32,
     pub width: usize,
-    /// Columns that stay in f32.
+    /// Columns that are not quantised.
     pub outliers: &'c [u32],
     /// `layout.stride` writable bytes.
     pub out: *mut u8,
@@ -173,8 +192,8 @@ pub(super) unsafe fn quantise_row<S: Whole>(row: &QuantiseRow<'_>) {
         let head = out.cast::<f32>();
         *head = scale;
         *head.add(1) = low + S::sum(damaged);
-        for (o, value) in kept.iter().enumerate() {
-            *head.add(RowLayout::OUTLIERS_AT / 4 + o) = *value;
+        for (pair, values) in kept.as_chunks::<2>().0.iter().enumerate() {
+            *out.add(RowLayout::OUTLIERS_AT).cast::<u32>().add(pair) = bf16_pair(*values);
         }
         let (low, inverse) = (S::splat(low), S::splat(inverse));
         let data = out.add(RowLayout::DATA);
@@ -190,6 +209,14 @@ pub(super) unsafe fn quantise_row<S: Whole>(row: &QuantiseRow<'_>) {
             *x.add(*column as usize) = kept[o];
         }
     }
+}
+
+const _: () = assert!(OUTLIERS == 2 * OUTLIER_PAIRS);
+
+/// Two numbers rounded to bf16, the first in the lower half.
+pub(super) fn bf16_pair([first, second]: [f32; 2]) -> u32 {
+    let bits = |x: f32| u32::from(bf16::from_f32(x).to_bits());
+    bits(first) | bits(second) << 16
 }
 
 /// A number of the row that is no outlier: what stands in for those that are. (Outliers are never the whole row.)

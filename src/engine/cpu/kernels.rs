@@ -44,6 +44,8 @@ pub struct Kernels {
     pub(super) bf16: Option<&'static Bf16>,
     /// Applies an activation to `rows` rows of one panel, `stride` numbers apart.
     pub(super) activate: unsafe fn(Activation, *mut f32, rows: usize, stride: usize),
+    /// As `activate` for outputs of int8 products: an absolute error up to 1e-4, or 3e-6 of the input.
+    pub(super) activate_int8: unsafe fn(Activation, *mut f32, rows: usize, stride: usize),
     /// See [`super::rowwise::softmax`].
     pub(super) softmax: unsafe fn(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32,
     /// See [`super::rowwise::add_norm`].

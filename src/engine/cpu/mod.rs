@@ -4,7 +4,7 @@
 //! values of a graph out in one work area and cuts each operation into tasks; [`run`] runs them on the threads that come.
 //! [`gemm`], [`attention`], [`rowwise`] and [`math`] are the arithmetic, written once over [`simd`] and compiled for each
 //! instruction set in its own file; int8 has its layout in [`int8`], its tile in [`dot`], its packing in [`pack_int8`], and
-//! [`calibrate`] finds the inputs that stay in f32. [`mod@reference`] is the definition they are tested against.
+//! [`calibrate`] finds the inputs that are not quantised. [`mod@reference`] is the definition they are tested against.
 
 #![allow(unsafe_code, reason = "kernels work on raw rows of disjoint tasks; each block states why it is sound")]
 

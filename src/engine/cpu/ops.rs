@@ -349,7 +349,7 @@ impl Work {
                 let panel = block.numbers.as_ptr().cast();
                 (kernels.dot_tile)(&DotTile { a, layout: place.layout, panel, outliers, bias, c, c_stride, rows, ahead });
                 if block.activation != Activation::Identity {
-                    (kernels.activate)(block.activation, c, rows, c_stride);
+                    (kernels.activate_int8)(block.activation, c, rows, c_stride);
                 }
             }
         }

@@ -31,7 +31,7 @@ pub(super) struct Matrix<'w> {
     panels: &'w [f32],
     /// Inputs.
     pub depth: usize,
-    /// Of an int8 matrix: the inputs that stay in f32.
+    /// Of an int8 matrix: the inputs that are not quantised.
     pub int8: Option<&'w [u32]>,
 }
 
@@ -91,7 +91,7 @@ impl Packed {
         Ok(Packed { numbers, list })
     }
 
-    /// Packs the int8 matrix `id`, whose inputs `outliers` stay in f32.
+    /// Packs the int8 matrix `id`, whose inputs `outliers` are not quantised.
     ///
     /// # Errors
     /// `NonFinite` naming the tensor when a number is NaN or infinite.

@@ -17,6 +17,7 @@ pub(super) const KERNELS: Kernels = Kernels {
     quantise_row,
     bf16: None,
     activate,
+    activate_int8,
     softmax,
     add_norm,
 };
@@ -43,6 +44,14 @@ impl Whole for Portable {
     #[inline(always)]
     unsafe fn to_f32(sums: [i32; 8]) -> [f32; 8] {
         sums.map(|x| x as f32)
+    }
+    #[inline(always)]
+    unsafe fn first_bf16(pairs: [i32; 8]) -> [f32; 8] {
+        pairs.map(|x| f32::from_bits(x.cast_unsigned() << 16))
+    }
+    #[inline(always)]
+    unsafe fn second_bf16(pairs: [i32; 8]) -> [f32; 8] {
+        pairs.map(|x| f32::from_bits(x.cast_unsigned() & 0xffff_0000))
     }
     #[inline(always)]
     unsafe fn load_f16(p: *const u16) -> [f32; 8] {
@@ -107,6 +116,11 @@ unsafe fn tile(t: &Tile) {
 unsafe fn activate(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
     // SAFETY: the caller gives `rows` rows of one panel.
     unsafe { math::activate_block::<Portable>(activation, block, rows, stride) }
+}
+
+unsafe fn activate_int8(activation: Activation, block: *mut f32, rows: usize, stride: usize) {
+    // SAFETY: the caller gives `rows` rows of one panel.
+    unsafe { math::activate_block_int8::<Portable>(activation, block, rows, stride) }
 }
 
 unsafe fn softmax(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32 {

@@ -19,6 +19,7 @@ pub(super) const KERNELS: Kernels = Kernels {
     quantise_row,
     bf16: None,
     activate,
+    activate_int8: activate,
     softmax,
     add_norm,
 };
@@ -47,7 +48,9 @@ unsafe fn dot_tile(t: &DotTile) {
                     value += f64::from(*t.bias.add(j));
                 }
                 for o in 0..t.outliers {
-                    value += number(RowLayout::OUTLIERS_AT + o * 4) * head(OUTLIER_ROWS + o);
+                    let bf16 = |pair: *const u8| f64::from(half::bf16::from_bits(*pair.cast::<u16>().add(o % 2)).to_f32());
+                    let weights = t.panel.add(((OUTLIER_ROWS + o / 2) * PANEL + j) * 4);
+                    value += bf16(row.add(RowLayout::OUTLIERS_AT + o / 2 * 4)) * bf16(weights);
                 }
                 *t.c.add(r * t.c_stride + j) = value as f32;
             }
@@ -69,7 +72,8 @@ unsafe fn quantise_row(row: &QuantiseRow<'_>) {
         *head = scale;
         *head.add(1) = if damaged { f32::NAN } else { low };
         for o in 0..OUTLIERS {
-            *head.add(RowLayout::OUTLIERS_AT / 4 + o) = row.outliers.get(o).map_or(0.0, |c| x[*c as usize]);
+            let value = row.outliers.get(o).map_or(0.0, |c| x[*c as usize]);
+            *row.out.add(RowLayout::OUTLIERS_AT).cast::<half::bf16>().add(o) = half::bf16::from_f32(value);
         }
         let neutral = (0..row.width).find(|c| usual(*c)).map_or(0.0, |c| x[c]);
         for c in 0..row.layout.blocks * BLOCK {

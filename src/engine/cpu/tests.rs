@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::buffer::Buffer;
 use super::calibrate::Calibration;
-use super::dot::{DotTile, QuantiseRow};
+use super::dot::{DotTile, QuantiseRow, bf16_pair};
 use super::gemm::{Ahead, PANEL, Start, Tile};
-use super::int8::{BLOCK, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS, panel_bytes};
+use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS, panel_bytes};
 use super::kernels::{self, Kernels, NormRow};
 use super::pack::Packed;
 use super::plan::{Plan, When};
@@ -104,6 +104,8 @@ fn int8_operands(kind: usize, depth: usize, rows: usize, numbers: &mut Numbers) 
     let mut panel = vec![0u8; panel_bytes(depth)];
     let mut head = numbers.take(PANEL_HEAD / 4);
     head[UNITS * PANEL..(UNITS + 1) * PANEL].iter_mut().enumerate().for_each(|(j, unit)| *unit = [0.25, 0.5, 1.0][j % 3]);
+    let bf16_pairs = |numbers: &[f32]| -> Vec<f32> { numbers.chunks(2).map(|p| f32::from_bits(bf16_pair([p[0], p[1]]))).collect() };
+    head[OUTLIER_ROWS * PANEL..].copy_from_slice(&bf16_pairs(&numbers.take(OUTLIERS * PANEL)));
     let units = head[UNITS * PANEL..(UNITS + 1) * PANEL].to_vec();
     let head: Vec<u8> = head.iter().flat_map(|x| x.to_ne_bytes()).collect();
     panel[..PANEL_HEAD].copy_from_slice(&head);
@@ -127,7 +129,8 @@ fn int8_operands(kind: usize, depth: usize, rows: usize, numbers: &mut Numbers) 
     }
     let mut a = vec![0u8; layout.stride * rows];
     for (r, row) in a.chunks_mut(layout.stride).enumerate() {
-        let head: Vec<u8> = numbers.take(2 + OUTLIERS).iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let outliers = bf16_pairs(&numbers.take(OUTLIERS));
+        let head: Vec<u8> = numbers.take(2).iter().chain(&outliers).flat_map(|x| x.to_ne_bytes()).collect();
         row[..head.len()].copy_from_slice(&head);
         row[RowLayout::DATA..].iter_mut().enumerate().for_each(|(i, x)| *x = extreme(kind, r + i).1);
     }
@@ -201,7 +204,7 @@ fn every_quantiser_agrees_with_the_reference_and_leaves_the_row_as_it_was() {
                 let number = |row: &[u8], i: usize| f32::from_ne_bytes(row[i * 4..i * 4 + 4].try_into().unwrap());
                 let (scale, low) = (number(&fast, 0), number(&fast, 1));
                 assert!((scale - number(&slow, 0)).abs() <= scale * 1e-6 && low == number(&slow, 1), "{} width {width}", table.name);
-                assert_eq!(fast[8..8 + OUTLIERS * 4], slow[8..8 + OUTLIERS * 4]);
+                assert_eq!(fast[8..8 + OUTLIERS * 2], slow[8..8 + OUTLIERS * 2]);
                 for (c, value) in x.iter().enumerate().filter(|(c, _)| !outliers.contains(&(*c as u32))) {
                     let (q, truth) = (fast[RowLayout::DATA + c], slow[RowLayout::DATA + c]);
                     assert!(q.abs_diff(truth) <= 1, "{} width {width} column {c}: {q} and {truth}", table.name);
@@ -259,7 +262,8 @@ fn every_bf16_function_agrees_with_its_definition() {
                     (reference::KERNELS.softmax)(exact.as_mut_ptr(), n, exact.len(), 0.7),
                 )
             };
-            assert!((inverse - slow).abs() < 1e-5 * slow, "{} n {n}: {inverse} and {slow}", table.name);
+            // `math::short_exp` is within 8e-5.
+            assert!((inverse - slow).abs() < 1e-4 * slow, "{} n {n}: {inverse} and {slow}", table.name);
             for i in 0..padded {
                 let half = bf16::from_bits((row[i / 2].to_bits() >> (i % 2 * 16)) as u16).to_f32();
                 let truth = if i < n { exact[i] } else { 0.0 };
@@ -307,25 +311,28 @@ fn points() -> Vec<f32> {
 fn every_activation_is_within_its_stated_error() {
     let points = points();
     for table in fast_tables() {
-        for activation in Activation::ALL {
+        for (activation, int8) in Activation::ALL.into_iter().flat_map(|a| [(a, false), (a, true)]) {
             let mut values = points.clone();
+            let activate = if int8 { table.activate_int8 } else { table.activate };
             // SAFETY: whole panels; `all` yields tables that run here.
-            unsafe { (table.activate)(activation, values.as_mut_ptr(), values.len() / PANEL, PANEL) }
+            unsafe { activate(activation, values.as_mut_ptr(), values.len() / PANEL, PANEL) }
             let mut worst = (0f64, 0f32);
             for (x, y) in points.iter().zip(&values) {
                 let truth = reference::activation(activation, f64::from(*x));
                 let allowed = match activation {
                     Activation::Identity | Activation::Relu => 0.0,
                     Activation::Tanh => 5e-7 * truth.abs(),
+                    Activation::Gelu | Activation::GeluTanh if int8 => 1e-4f64.max(3e-6 * f64::from(x.abs())),
                     Activation::Gelu | Activation::GeluTanh => 1.5e-6f64.max(3e-7 * truth.abs()),
                 };
                 let error = (f64::from(*y) - truth).abs();
-                assert!(error <= allowed, "{} {activation:?}({x}) = {y}, true {truth}", table.name);
+                assert!(error <= allowed, "{} {activation:?}({x}) = {y}, true {truth}, int8 {int8}", table.name);
                 if error > worst.0 && x.abs() < 12.0 {
                     worst = (error, *x);
                 }
             }
-            println!("{:9} {activation:?}: largest error {:.1e} at {}", table.name, worst.0, worst.1);
+            let of = if int8 { " of int8 products" } else { "" };
+            println!("{:9} {activation:?}{of}: largest error {:.1e} at {}", table.name, worst.0, worst.1);
         }
     }
 }
@@ -338,6 +345,9 @@ fn nan_passes_through_every_kernel() {
             // SAFETY: one panel row.
             unsafe { (table.activate)(activation, block.as_mut_ptr(), 1, PANEL) }
             assert!(block.iter().all(|x| x.is_nan()), "{} {activation:?}", table.name);
+            // SAFETY: as above.
+            unsafe { (table.activate_int8)(activation, block.as_mut_ptr(), 1, PANEL) }
+            assert!(block.iter().all(|x| x.is_nan()), "{} {activation:?}, int8", table.name);
         }
         let mut scores = vec![1.0; PANEL];
         scores[3] = f32::NAN;
