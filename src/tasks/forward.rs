@@ -133,7 +133,7 @@ impl<'m> Run<'m> {
 
     /// Adds tokens that are known, with their segments.
     pub(super) fn add_tokens(&self, packed: &mut Packed, ids: &[u32], type_ids: &[u32]) -> Result<()> {
-        push(packed, &Sequence { ids: ids.to_vec(), type_ids: type_ids.to_vec(), ..Sequence::default() }, 0)
+        self.push(packed, &Sequence { ids: ids.to_vec(), type_ids: type_ids.to_vec(), ..Sequence::default() }, 0)
     }
 
     /// The text put before each input's first text.
