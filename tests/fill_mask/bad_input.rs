@@ -102,3 +102,60 @@ fn heads_that_lack_a_part_are_refused_when_opening() {
     let activation = changed("tied", |c| c["hidden_act"] = json!("swish"), &[]);
     says(activation, ErrorKind::Unsupported, &["hidden_act"]);
 }
+
+/// The folder `tied` with a changed config.json, in which `change` has seen each tensor: its name, shape and bytes (f32).
+fn rebuilt(config: impl Fn(&mut Value), change: impl Fn(&str, &mut Vec<usize>, &mut Vec<u8>)) -> Model {
+    let read = |file: &str| std::fs::read(golden("tied").join(file)).unwrap();
+    let checkpoint = read("model.safetensors");
+    let length = u64::from_le_bytes(checkpoint[..8].try_into().unwrap()) as usize;
+    let (head, data) = checkpoint[8..].split_at(length);
+    let old: serde_json::Map<String, Value> = serde_json::from_slice(head).unwrap();
+    let (mut head, mut all) = (serde_json::Map::new(), Vec::new());
+    for (name, entry) in old.iter().filter(|(name, _)| *name != "__metadata__") {
+        let numbers = |key: &str| -> Vec<usize> { serde_json::from_value(entry[key].clone()).unwrap() };
+        let (mut shape, place) = (numbers("shape"), numbers("data_offsets"));
+        let mut bytes = data[place[0]..place[1]].to_vec();
+        change(name, &mut shape, &mut bytes);
+        head.insert(name.clone(), json!({"dtype": "F32", "shape": shape, "data_offsets": [all.len(), all.len() + bytes.len()]}));
+        all.extend(bytes);
+    }
+    let head = serde_json::to_vec(&head).unwrap();
+    let mut value: Value = serde_json::from_slice(&read("config.json")).unwrap();
+    config(&mut value);
+    let files = vec![
+        ("config.json".to_owned(), serde_json::to_vec(&value).unwrap()),
+        ("model.safetensors".to_owned(), [&(head.len() as u64).to_le_bytes()[..], &head, &all].concat()),
+        ("tokenizer.json".to_owned(), read("tokenizer.json")),
+    ];
+    Model::load_files(files, &Options::default()).unwrap()
+}
+
+#[test]
+fn scores_that_are_no_numbers_name_their_text() {
+    let fox = open("tied").tokenize(&[("fox", None)], &Request::default()).unwrap()[0].ids[1] as usize;
+    let damage = |name: &str, _: &mut Vec<usize>, bytes: &mut Vec<u8>| {
+        if name.ends_with("word_embeddings.weight") {
+            bytes[fox * 48 * 4..][..4].copy_from_slice(&f32::NAN.to_le_bytes());
+        }
+    };
+    // The token is a row of the decoder, too: no text has an answer.
+    let model = rebuilt(|_| {}, damage);
+    says(model.fill_mask(&["a [MASK]"], NONE, &Request::default()), ErrorKind::NonFinite, &["text 0", "cloze inspect"]);
+    says(model.attention("fox", None, &Request::default()), ErrorKind::NonFinite, &["cloze inspect"]);
+}
+
+#[test]
+fn maps_that_would_fill_the_memory_are_refused_with_their_size() {
+    let positions = 12_000;
+    let longer = |name: &str, shape: &mut Vec<usize>, bytes: &mut Vec<u8>| {
+        if name.ends_with("position_embeddings.weight") {
+            shape[0] = positions;
+            bytes.resize(positions * 48 * 4, 0);
+        }
+    };
+    let model = rebuilt(|config| config["max_position_embeddings"] = json!(positions), longer);
+    let request = set([("max_tokens", "12000")]);
+    let e = model.attention(&"fox ".repeat(positions), None, &request).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::TooLong);
+    assert!(e.message().contains("12000 tokens") && e.message().contains("take 4."), "{e}");
+}
