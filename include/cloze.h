@@ -82,6 +82,14 @@
 #define CLOZE_ABI_VERSION 1
 
 /**
+ * Parts of contexts that answer a question, of each context the best first. Contexts and their answers are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_answers_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_answers cloze_answers;
+
+/**
  * A flag that stops calls from another thread. Give it to a request with cloze_request_set_cancel; raise it with
  * cloze_cancel_cancel, and every call that runs, or begins, with such a request stops and returns CLOZE_CANCELLED with the
  * results it had finished. One flag may serve any number of requests.
@@ -98,6 +106,14 @@ typedef struct cloze_cancel cloze_cancel;
  * Threads: any number at once.
  */
 typedef struct cloze_classes cloze_classes;
+
+/**
+ * Entities of texts, in the order in which they stand there. Inputs and their entities are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_entities_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_entities cloze_entities;
 
 /**
  * The sentence that goes with a status. Make one, pass it to any number of calls, read it after a call that failed; each call
@@ -485,21 +501,30 @@ cloze_request *cloze_request_new(void);
  * - `truncation`: model, error, left, right or window. What happens to texts longer than the limit: an error, a cut on that
  *   side, or overlapping windows whose vectors are averaged.
  * - `max_tokens`: model, or a number from 3 to the model's positions. Longest input in tokens, special tokens included.
- * - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share, with `truncation`
- *   = window only; auto is an eighth of the limit.
+ * - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share, where there are windows;
+ *   auto is an eighth of the limit, for cloze_extract 128 or half the limit.
  * - `layers`: last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers. Which layers'
  *   hidden states make the vectors.
  * - `vectors`: text or token. One vector a text (the default), or one a token.
  * - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
  * - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
  * - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
- * - `top`: all, or a number from 1. Keep this many of the best documents, labels or fills; unless said otherwise all, of fills 5.
+ * - `top`: all, or a number from 1. Keep this many of the best documents, labels, answers or fills; unless said otherwise all, of
+ *   answers one, of fills 5.
  * - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
  *   of overlapping windows is taken.
  * - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is
  *   {}.` is the default.
  * - `multi_label`: true or false. Whether several labels of a zero-shot classification may be true at once; false is the
  *   default.
+ * - `aggregation`: none, simple, first, average or max. How cloze_tag makes entities of the labels of tokens: each token that has
+ *   one by itself, neighbours of one kind joined (the default), or words labelled first, by their first token, the mean of their
+ *   tokens or the most certain one.
+ * - `scheme`: auto, bio, iob1, bilou or single. How labels say where an entity begins and ends; auto (the default) looks at them,
+ *   single joins nothing.
+ * - `max_answer`: a number of tokens from 1. The longest answer that cloze_extract gives; 15 is the default.
+ * - `no_answer_threshold`: none, or a number. Answers whose logit is more than this below that of no answer are left out by
+ *   cloze_extract, as SQuAD 2 is judged; none is the default.
  * - `threads`: a number from 1 to 1024, or auto. Threads of this call, the calling thread included; auto (the default) is
  *   what the model was opened with.
  * - `deadline_ms`: none, or milliseconds. Stop a call that takes longer and return what is finished. The time runs anew for
@@ -1158,6 +1183,291 @@ cloze_status cloze_fills_input(const cloze_fills *fills,
  * Since: 0.1.0
  */
 void cloze_fills_free(cloze_fills *fills);
+
+/**
+ * Finds the parts of each of `count` contexts that answer `question`, `question_length` bytes of UTF-8, by the model's head for
+ * question answering. Context `i` is the `lengths[i]` bytes of UTF-8 at `contexts[i]`; they must not change during the call.
+ * Contexts longer than the limit are read in overlapping windows, each beside the whole question. The answer for a context is the
+ * same, bit for bit, whatever the other contexts, their order and the number of threads. `request` may be NULL. With `count` 0,
+ * `contexts` and `lengths` may be NULL; with a length of 0, so may the context. Keys of `request`:
+ *
+ * - `top`: how many answers of each context, one unless it is set; each place counts once
+ * - `max_answer`: the longest answer in tokens
+ * - `no_answer_threshold`: leave out answers whose logit is more than this below that of no answer
+ * - `offsets`: the unit of cloze_answers_get
+ * - `max_tokens`, `overlap`: the size of windows (384 tokens at most unless set), and what they share (128, or half a window)
+ * - `truncation`: `right` or `left` cut long contexts instead, `error` refuses them
+ * - `deadline_ms`, and cloze_request_set_cancel: stop, and keep what is finished
+ *
+ * `answers` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free
+ * it with cloze_answers_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the contexts finished by then, counted from the first, have their answers.
+ * CLOZE_INVALID_ARGUMENT for a model without the head (the message says which it has), a question without words, or a request
+ * that cannot be served; CLOZE_TOO_LONG for a question that leaves contexts no room; CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8;
+ * CLOZE_NON_FINITE; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_extract(const cloze_model *model,
+                           const cloze_request *request,
+                           const char *question,
+                           size_t question_length,
+                           const char *const *contexts,
+                           const size_t *lengths,
+                           size_t count,
+                           cloze_answers **answers,
+                           cloze_error *error);
+
+/**
+ * The number of contexts of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_answers_count(const cloze_answers *answers);
+
+/**
+ * How many contexts, counted from the first, are finished: all of them unless a deadline or a cancellation stopped the call. NULL
+ * gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_answers_finished(const cloze_answers *answers);
+
+/**
+ * The number of answers of a context: the request's `top` at most, fewer where there are no more; 0 for a context that was not
+ * finished or does not exist, and for NULL.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_answers_found(const cloze_answers *answers,
+                           size_t context);
+
+/**
+ * An answer of a context, the best at place 0. Each result may be NULL:
+ *
+ * - `start`, `end`: where it stands in the context, from `start` up to but not including `end`, in the unit that the request's
+ *   `offsets` names
+ * - `score`: the probability that it starts there times the probability that it ends there
+ * - `logit`: the sum of the two raw numbers
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `answers`; CLOZE_INVALID_ARGUMENT for a context or a place that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_answers_get(const cloze_answers *answers,
+                               size_t context,
+                               size_t place,
+                               size_t *start,
+                               size_t *end,
+                               float *score,
+                               float *logit,
+                               cloze_error *error);
+
+/**
+ * The text of the answer at a place, as it stands in the context, in UTF-8 with a final NUL; `length` (may be NULL) receives its
+ * bytes without the NUL. NULL for a context or a place that does not exist, and for NULL `answers`. The string belongs to
+ * `answers` and is valid until cloze_answers_free.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_answers_text(const cloze_answers *answers,
+                               size_t context,
+                               size_t place,
+                               size_t *length);
+
+/**
+ * How probable it is that a context has no answer. Each result may be NULL:
+ *
+ * - `score`: the probability, of all windows the smallest; 0 for a context that was not finished
+ * - `logit`: the sum of the two raw numbers of no answer, of all windows the smallest
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `answers`; CLOZE_INVALID_ARGUMENT for a context that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_answers_none(const cloze_answers *answers,
+                                size_t context,
+                                float *score,
+                                float *logit,
+                                cloze_error *error);
+
+/**
+ * What became of a context. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, the question's and special tokens included; for windows, those of all windows
+ * - `total`: tokens of question and context, special tokens included, before anything was cut
+ * - `truncated`: whether tokens were left out
+ * - `windows`: number of windows, 1 where it fits or was cut; 0 for a context that was not finished
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `answers`; CLOZE_INVALID_ARGUMENT for a number beyond the last context.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_answers_context(const cloze_answers *answers,
+                                   size_t context,
+                                   size_t *tokens,
+                                   size_t *total,
+                                   bool *truncated,
+                                   size_t *windows,
+                                   cloze_error *error);
+
+/**
+ * Frees `answers`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_answers_free(cloze_answers *answers);
+
+/**
+ * Finds the entities of `count` texts by the model's head for tokens. Text `i` is the `lengths[i]` bytes of UTF-8 at `texts[i]`; they
+ * must not change during the call. Texts longer than the limit are read in overlapping windows, which cut no word and no entity.
+ * The answer for a text is the same, bit for bit, whatever the other texts, their order and the number of threads. `request` may
+ * be NULL. With `count` 0 both lists may be NULL; with a length of 0, so may the text. Keys of `request`:
+ *
+ * - `aggregation`: how labels of tokens become entities
+ * - `scheme`: how labels say where an entity begins and ends
+ * - `offsets`: the unit of cloze_entities_get
+ * - `max_tokens`, `overlap`: the size of windows and what they share
+ * - `truncation`: `right` or `left` cut long texts instead, `error` refuses them
+ * - `deadline_ms`, and cloze_request_set_cancel: stop, and keep what is finished
+ *
+ * `entities` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free
+ * it with cloze_entities_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the texts finished by then, counted from the first, have their entities.
+ * CLOZE_INVALID_ARGUMENT for a model without the head (the message says which it has), or a request that cannot be served;
+ * CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_TOO_LONG; CLOZE_NON_FINITE; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_tag(const cloze_model *model,
+                       const cloze_request *request,
+                       const char *const *texts,
+                       const size_t *lengths,
+                       size_t count,
+                       cloze_entities **entities,
+                       cloze_error *error);
+
+/**
+ * As cloze_tag, of words that the caller has found. The words of all inputs stand one after another in `words` and `lengths`; input
+ * `i` has `word_counts[i]` of them. A word is never divided in two, whatever the tokenizer makes of it. Places are those in the text
+ * that the words of an input make with one space between neighbours; cloze_entities_words tells which words an entity has.
+ *
+ * Errors: as cloze_tag; CLOZE_INVALID_ARGUMENT where the counts add up to more than memory can hold.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_tag_words(const cloze_model *model,
+                             const cloze_request *request,
+                             const char *const *words,
+                             const size_t *lengths,
+                             const size_t *word_counts,
+                             size_t count,
+                             cloze_entities **entities,
+                             cloze_error *error);
+
+/**
+ * The number of inputs of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_entities_count(const cloze_entities *entities);
+
+/**
+ * How many inputs, counted from the first, have their entities: all of them unless a deadline or a cancellation stopped the call.
+ * NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_entities_finished(const cloze_entities *entities);
+
+/**
+ * The number of entities of an input; 0 for an input that was not finished or does not exist, and for NULL.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_entities_found(const cloze_entities *entities, size_t input);
+
+/**
+ * An entity of an input. Each result may be NULL:
+ *
+ * - `start`, `end`: where it stands in the text, from `start` up to but not including `end`, in the unit that the request's
+ *   `offsets` names
+ * - `score`: the probability of its label, the mean over its tokens or words
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `entities`; CLOZE_INVALID_ARGUMENT for an input or a place that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_entities_get(const cloze_entities *entities,
+                                size_t input,
+                                size_t place,
+                                size_t *start,
+                                size_t *end,
+                                float *score,
+                                cloze_error *error);
+
+/**
+ * Which words of an input of cloze_tag_words an entity has: from number `first` up to but not including `end`. Each result may be
+ * NULL.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `entities`; CLOZE_INVALID_ARGUMENT for an input or a place that does not exist, and for a
+ * text, whose words nobody counted.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_entities_words(const cloze_entities *entities,
+                                  size_t input,
+                                  size_t place,
+                                  size_t *first,
+                                  size_t *end,
+                                  cloze_error *error);
+
+/**
+ * The label of an entity, in UTF-8 with a final NUL; `length` (may be NULL) receives its bytes without the NUL. NULL for an input or
+ * a place that does not exist, and for NULL `entities`. The string belongs to `entities` and is valid until cloze_entities_free.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_entities_label(const cloze_entities *entities,
+                                 size_t input,
+                                 size_t place,
+                                 size_t *length);
+
+/**
+ * The text of an entity, as it stands in its input; otherwise as cloze_entities_label.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_entities_text(const cloze_entities *entities, size_t input, size_t place, size_t *length);
+
+/**
+ * What became of an input. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows
+ * - `total`: tokens of the whole input, special tokens included, before anything was cut
+ * - `truncated`: whether tokens were left out
+ * - `windows`: number of windows, 1 where it fits or was cut; 0 for an input that was not finished
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `entities`; CLOZE_INVALID_ARGUMENT for a number beyond the last input.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_entities_input(const cloze_entities *entities,
+                                  size_t input,
+                                  size_t *tokens,
+                                  size_t *total,
+                                  bool *truncated,
+                                  size_t *windows,
+                                  cloze_error *error);
+
+/**
+ * Frees `entities`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_entities_free(cloze_entities *entities);
 
 /**
  * Cuts a text into the tokens that the encoder would see: the prompt, the limit, the truncation policy and the offset unit of

@@ -9,6 +9,11 @@ cd "$(dirname "$0")/.."
 .venv/bin/python tests/golden/make/models.py
 .venv/bin/python tests/golden/make/heads.py
 .venv/bin/python tests/golden/make/fill_mask.py
+.venv/bin/python tests/golden/make/entities.py
+# The last transformers with a question answering pipeline.
+[ -x .venv-answers/bin/python ] || python3 -m venv .venv-answers
+.venv-answers/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-answers.txt
+.venv-answers/bin/python tests/golden/make/answers.py
 .venv/bin/python tests/golden/make/tokenizer.py
 .venv/bin/python tests/golden/make/gguf_files.py
 if [ -n "${LIBGGMLQ:-}" ]; then

@@ -1,4 +1,4 @@
-//! Cloze turns text into vectors, ranks and labels, and later into spans and filled blanks, with BERT-family encoders, in the
+//! Cloze turns text into vectors, ranks, labels, answers, entities and filled blanks with BERT-family encoders, in the
 //! caller's own process.
 //!
 //! text -> [`tokenizer`] -> packed batch -> encoder ([`model`] describes it as a graph, [`engine`] runs it) -> [`tasks`] ->
@@ -32,7 +32,8 @@ pub mod tokenizer;
 
 pub use error::{Error, ErrorKind, Result};
 pub use tasks::{
-    Blank, Cancel, Classes, Classified, Description, Embeddings, Fill, Filled, Fills, Follows, HeadDescription, InputReport, LabelScore,
-    LayerChoice, Maps, Memory, Model, NextSentence, OffsetUnit, Options, Output, Pooling, Precision, ProbeReport, Probes, Prompt, Ranked,
-    Ranking, Request, Score, TextReport, Tokens, Tolerance, Truncation, Vectors, Verification, Windows,
+    Aggregation, Answer, Answers, Blank, Cancel, Classes, Classified, Description, Embeddings, Entities, Entity, Extracted, Fill, Filled,
+    Fills, Follows, HeadDescription, InputReport, LabelScore, LayerChoice, Maps, Memory, Model, NextSentence, OffsetUnit, Options, Output,
+    Pooling, Precision, ProbeReport, Probes, Prompt, Ranked, Ranking, Request, Scheme, Score, TagInput, Tagged, TextReport, Tokens,
+    Tolerance, Truncation, Vectors, Verification, Windows,
 };

@@ -162,6 +162,18 @@ fn fills_and_attention_maps_come_as_the_header_says() {
     }
 }
 
+#[test]
+fn answers_and_entities_come_out_as_the_header_says() {
+    let folder = |name: &str| root().join("tests/golden").join(name);
+    for (program, model, other) in [("extract.c", "answers/long", "entities/bio"), ("tag.c", "entities/bio", "heads/labels-three")] {
+        for build in [Plain, Address] {
+            let compiled = compile(&format!("tests/capi/{program}"), build);
+            let printed = succeed(command(&compiled, build).arg(folder(model)).arg(folder(other)), program);
+            assert_eq!(printed, "");
+        }
+    }
+}
+
 /// The folder of tests/golden as a quantised file that has probes; where `damaged`, with a matrix of zeros.
 fn with_probes(name: &str, damaged: bool) -> PathBuf {
     let source = Source::open(&root().join("tests/golden/models/tiny-sharded")).unwrap();

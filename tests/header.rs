@@ -20,6 +20,8 @@ const FILES: &[&str] = &[
     "classify",
     "next_sentence",
     "fill_mask",
+    "extract",
+    "tag",
     "tokenize",
     "attention",
     "memory",

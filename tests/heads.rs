@@ -1,13 +1,17 @@
 //! Do heads give the reference libraries' answers?
 //!
 //! `tests/golden/make/heads.py` made the folders in `tests/golden/heads` and wrote down what pipelines of `transformers` and
-//! `CrossEncoder` of `sentence-transformers` answer. `cargo test --test heads -- --nocapture` prints the worst error of each
+//! `CrossEncoder` of `sentence-transformers` answer; `answers.py` and `entities.py` did so for question answering and tagging. `cargo test --test heads -- --nocapture` prints the worst error of each
 //! folder. The same answers must come from a GGUF file, near ones from a quantised one; and nothing may depend on the batch.
 
 #[path = "heads/bad_input.rs"]
 mod bad_input;
 #[path = "heads/behaviour.rs"]
 mod behaviour;
+#[path = "heads/extract.rs"]
+mod extract;
+#[path = "heads/tag.rs"]
+mod tag;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

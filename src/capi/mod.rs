@@ -9,7 +9,7 @@
 //! - [`model`]: `cloze_model`, load, share, describe
 //! - [`request`], [`cancel`]: what a call is asked for, and how another thread stops it
 //! - [`encode`], [`report`]: texts to vectors, and what became of each text
-//! - [`rerank`], [`classify`], [`next_sentence`], [`fill_mask`]: what heads answer
+//! - [`rerank`], [`classify`], [`next_sentence`], [`extract`], [`tag`], [`fill_mask`]: what heads answer
 //! - [`tokenize`]: text to tokens
 //! - [`attention`]: what the heads of attention look at
 //! - [`memory`]: what a model holds, and how to give it back
@@ -25,6 +25,7 @@ pub mod cancel;
 pub mod classify;
 pub mod encode;
 pub mod error;
+pub mod extract;
 pub mod fill_mask;
 mod guard;
 pub mod memory;
@@ -34,4 +35,5 @@ pub mod options;
 pub mod report;
 pub mod request;
 pub mod rerank;
+pub mod tag;
 pub mod tokenize;

@@ -39,21 +39,30 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 /// - `truncation`: model, error, left, right or window. What happens to texts longer than the limit: an error, a cut on that
 ///   side, or overlapping windows whose vectors are averaged.
 /// - `max_tokens`: model, or a number from 3 to the model's positions. Longest input in tokens, special tokens included.
-/// - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share, with `truncation`
-///   = window only; auto is an eighth of the limit.
+/// - `overlap`: auto, or a number of tokens smaller than a window. Tokens that neighbouring windows share, where there are windows;
+///   auto is an eighth of the limit, for cloze_extract 128 or half the limit.
 /// - `layers`: last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers. Which layers'
 ///   hidden states make the vectors.
 /// - `vectors`: text or token. One vector a text (the default), or one a token.
 /// - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
 /// - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
 /// - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
-/// - `top`: all, or a number from 1. Keep this many of the best documents, labels or fills; unless said otherwise all, of fills 5.
+/// - `top`: all, or a number from 1. Keep this many of the best documents, labels, answers or fills; unless said otherwise all, of
+///   answers one, of fills 5.
 /// - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
 ///   of overlapping windows is taken.
 /// - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is
 ///   {}.` is the default.
 /// - `multi_label`: true or false. Whether several labels of a zero-shot classification may be true at once; false is the
 ///   default.
+/// - `aggregation`: none, simple, first, average or max. How cloze_tag makes entities of the labels of tokens: each token that has
+///   one by itself, neighbours of one kind joined (the default), or words labelled first, by their first token, the mean of their
+///   tokens or the most certain one.
+/// - `scheme`: auto, bio, iob1, bilou or single. How labels say where an entity begins and ends; auto (the default) looks at them,
+///   single joins nothing.
+/// - `max_answer`: a number of tokens from 1. The longest answer that cloze_extract gives; 15 is the default.
+/// - `no_answer_threshold`: none, or a number. Answers whose logit is more than this below that of no answer are left out by
+///   cloze_extract, as SQuAD 2 is judged; none is the default.
 /// - `threads`: a number from 1 to 1024, or auto. Threads of this call, the calling thread included; auto (the default) is
 ///   what the model was opened with.
 /// - `deadline_ms`: none, or milliseconds. Stop a call that takes longer and return what is finished. The time runs anew for

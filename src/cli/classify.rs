@@ -80,9 +80,8 @@ fn zero_shot(model: &Model, chunk: &[Input], labels: &[&String], request: &Reque
     model.classify_as(&texts, labels, request).map(finished)
 }
 
-fn finished(mut answer: Classes) -> Answers<Classified> {
-    answer.inputs.truncate(answer.finished);
-    Answers { finished: answer.inputs, stopped: answer.stopped }
+fn finished(answer: Classes) -> Answers<Classified> {
+    Answers::of(answer.inputs, answer.finished, answer.stopped)
 }
 
 /// One answer. Fields that say nothing are left out.

@@ -148,9 +148,12 @@ impl Session {
 
 /// The library counts the texts of a call; the user counts those of the whole input.
 pub(super) fn renumber(error: &Error, first: usize) -> Error {
-    let numbered = error.message().strip_prefix("text ").and_then(|rest| rest.split_once(": "));
-    match numbered.and_then(|(number, rest)| Some((number.parse::<usize>().ok()?, rest))) {
-        Some((number, rest)) => Error::new(error.kind(), format!("text {}: {rest}", first + number)),
+    let numbered = ["text", "context"].iter().find_map(|what| {
+        let (number, rest) = error.message().strip_prefix(what)?.strip_prefix(' ')?.split_once(": ")?;
+        Some((what, number.parse::<usize>().ok()?, rest))
+    });
+    match numbered {
+        Some((what, number, rest)) => Error::new(error.kind(), format!("{what} {}: {rest}", first + number)),
         None => error.clone(),
     }
 }
@@ -164,6 +167,7 @@ mod tests {
     fn errors_count_over_the_whole_input() {
         let error = |message: &str| Error::new(ErrorKind::TooLong, message);
         assert_eq!(renumber(&error("text 3: too long: 9 tokens"), 256), error("text 259: too long: 9 tokens"));
+        assert_eq!(renumber(&error("context 3: too long: 9 tokens"), 1), error("context 4: too long: 9 tokens"));
         assert_eq!(renumber(&error("no number here: 3"), 256), error("no number here: 3"));
     }
 }

@@ -10,7 +10,7 @@ use clap::{Arg, ArgMatches, Command};
 use super::input::Form;
 use super::{Failure, Outcome};
 use crate::error::Result;
-use crate::tasks::{Model, Options, Request, Setting};
+use crate::tasks::{Model, Options, Request, Setting, Truncation};
 
 /// Rows that set the same thing.
 const EXCLUSIVE: (&str, &str) = ("prompt", "prompt_name");
@@ -64,7 +64,15 @@ pub(super) fn model_path(matches: &ArgMatches) -> &std::path::Path {
 
 /// The request that the flags describe.
 pub(super) fn request(matches: &ArgMatches) -> Outcome<Request> {
-    let mut request = Request::default();
+    request_from(matches, Request::default())
+}
+
+/// The same, of a command whose task reads long inputs in windows unless told otherwise.
+pub(super) fn request_in_windows(matches: &ArgMatches) -> Outcome<Request> {
+    request_from(matches, Request { truncation: Some(Truncation::Window), ..Request::default() })
+}
+
+fn request_from(matches: &ArgMatches, mut request: Request) -> Outcome<Request> {
     apply(Request::SETTINGS, &mut request, matches)?;
     // The same word is an option of the model, which has it already.
     request.threads = None;

@@ -27,6 +27,8 @@ pub(super) struct Input {
     /// Its number, counted from 0 over the whole input.
     pub index: usize,
     pub text: String,
+    /// The words that the text is made of, where these were given in its place.
+    pub words: Option<Vec<String>>,
     pub pair: Option<String>,
     /// Any JSON value, given back with the answer to the letter: numbers of any size and form.
     pub id: Option<Box<RawValue>>,
@@ -38,6 +40,8 @@ pub(super) struct Form {
     /// A line, for help and errors.
     pub shown: &'static str,
     pair: Pair,
+    /// Whether words may stand in place of a text.
+    words: bool,
 }
 
 /// Whether there is a second text.
@@ -49,23 +53,34 @@ enum Pair {
 }
 
 /// Single texts.
-pub(super) const TEXT: Form = Form { shown: "{\"text\": \"...\", \"id\": ...} (id optional)", pair: Pair::Never };
+pub(super) const TEXT: Form = Form { shown: "{\"text\": \"...\", \"id\": ...} (id optional)", pair: Pair::Never, words: false };
 /// Texts, with or without a second one.
 pub(super) const PAIR: Form =
-    Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (pair and id optional)", pair: Pair::Maybe };
+    Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (pair and id optional)", pair: Pair::Maybe, words: false };
+/// Single texts, or lists of words.
+pub(super) const WORDS: Form =
+    Form { shown: "{\"text\": \"...\", \"id\": ...} or {\"words\": [\"...\"], \"id\": ...} (id optional)", pair: Pair::Never, words: true };
 /// Pairs of texts: arguments come two by two, plain lines have a tab between the two.
-pub(super) const TWO: Form = Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (id optional)", pair: Pair::Always };
+pub(super) const TWO: Form =
+    Form { shown: "{\"text\": \"...\", \"pair\": \"...\", \"id\": ...} (id optional)", pair: Pair::Always, words: false };
 
 /// A line as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line<'a> {
-    #[serde(borrow)]
-    text: &'a RawValue,
+    #[serde(borrow, default, deserialize_with = "present")]
+    text: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    words: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pair: Option<&'a RawValue>,
     #[serde(default)]
     id: Option<Box<RawValue>>,
+}
+
+/// A field that is there, `null` included.
+fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(field: D) -> std::result::Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(field).map(Some)
 }
 
 /// The texts of a command, in chunks.
@@ -152,7 +167,7 @@ impl Inputs {
 }
 
 fn plain(text: String) -> Input {
-    Input { index: 0, text, pair: None, id: None }
+    Input { index: 0, text, words: None, pair: None, id: None }
 }
 
 fn two(text: String, pair: String) -> Input {
@@ -216,7 +231,7 @@ fn parse(line: &str, form: Form) -> Result<Input> {
             format!("not a JSON object; with --json each line must be one, like {}; without --json lines are plain texts", form.shown);
         return fail(ErrorKind::InvalidArgument, told);
     }
-    let Line { text, pair, id } = serde_json::from_str(line).map_err(|e| wrong(json_fault(&e)))?;
+    let Line { text, words, pair, id } = serde_json::from_str(line).map_err(|e| wrong(json_fault(&e)))?;
     if pair.is_some() && form.pair == Pair::Never {
         let told = "this command takes single texts; leave out \"pair\", or join both texts yourself";
         return fail(ErrorKind::InvalidArgument, told);
@@ -234,7 +249,20 @@ fn parse(line: &str, form: Form) -> Result<Input> {
     let pair = pair.map(|pair| string("pair", pair)).transpose()?;
     // Between the parts of an id a carriage return is a space, which no reader takes for the end of a line.
     let id = id.map(|id| if id.get().contains('\r') { RawValue::from_string(id.get().replace('\r', " ")).unwrap_or(id) } else { id });
-    Ok(Input { index: 0, text: string("text", text)?, pair, id })
+    if !form.words && words.is_some() {
+        return Err(wrong("unknown field \"words\"".to_owned()));
+    }
+    let words: Option<Vec<String>> = match words {
+        None => None,
+        Some(_) if text.is_some() => return Err(wrong("both \"text\" and \"words\"".to_owned())),
+        Some(words) => Some(serde_json::from_str(words.get()).map_err(|_| wrong("\"words\" is no list of strings".to_owned()))?),
+    };
+    let text = match (&words, text) {
+        (Some(words), _) => words.join(" "),
+        (None, Some(text)) => string("text", text)?,
+        (None, None) => return Err(wrong("missing field \"text\"".to_owned())),
+    };
+    Ok(Input { index: 0, text, words, pair, id })
 }
 
 /// What is wrong with a line of JSON, in plain words.
@@ -348,6 +376,23 @@ mod tests {
         assert!(!message.contains("pair"), "{message}");
         let message = parse("{\"text\":\"a\",\"pair\":\"b\"}", TEXT).unwrap_err().message().to_owned();
         assert!(message.contains("leave out \"pair\""), "{message}");
+    }
+
+    #[test]
+    fn words_stand_in_place_of_a_text_where_a_command_takes_them() {
+        let input = parse("{\"words\":[\"New\",\"York\"],\"id\":1}", WORDS).unwrap();
+        assert_eq!((input.text.as_str(), input.words.unwrap().len()), ("New York", 2));
+        assert!(parse("{\"text\":\"a\"}", WORDS).unwrap().words.is_none());
+        for (line, form, expected) in [
+            ("{\"words\":[\"a\"]}", TEXT, "unknown field \"words\""),
+            ("{\"words\":[\"a\"],\"text\":\"a\"}", WORDS, "both \"text\" and"),
+            ("{\"words\":\"a\"}", WORDS, "no list of strings"),
+            ("{\"words\":[1]}", WORDS, "no list of strings"),
+            ("{}", WORDS, "missing field \"text\""),
+        ] {
+            let message = parse(line, form).unwrap_err().message().to_owned();
+            assert!(message.contains(expected), "{message}");
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod bench;
 mod classify;
 mod convert;
 mod encode;
+mod extract;
 mod fill_mask;
 mod flags;
 mod heads;
@@ -25,6 +26,7 @@ mod settings;
 mod similarity;
 mod store;
 mod stream;
+mod tag;
 mod tokenize;
 mod types;
 mod vectors;
@@ -51,6 +53,8 @@ const COMMANDS: &[Verb] = &[
     rerank::VERB,
     classify::VERB,
     next_sentence::VERB,
+    extract::VERB,
+    tag::VERB,
     fill_mask::VERB,
     tokenize::VERB,
     attention::VERB,
@@ -114,7 +118,7 @@ fn command() -> Command {
     });
     Command::new("cloze")
         .version(env!("CARGO_PKG_VERSION"))
-        .about("Vectors, labels and ranks from text with BERT-family encoders, in this process, on this processor")
+        .about("Vectors, ranks, labels, answers and entities from text with BERT-family encoders, in this process, on this processor")
         .after_help("Texts come as arguments, or one a line on standard input. With --json, answers are JSON lines, and so is standard input.\nEach command has examples: cloze encode --help")
         .subcommand_required(true)
         .arg_required_else_help(true)

@@ -178,7 +178,7 @@ mod tests {
     fn a_ranking_keeps_the_best_and_of_equals_the_earlier() {
         let mut ranking = Ranking::new("q", vec![1.0], 3, true);
         for (index, score) in [0.1, 0.5, 0.3, 0.5, 0.2, 0.9].into_iter().enumerate() {
-            ranking.offer(score, Input { index, text: String::new(), pair: None, id: None });
+            ranking.offer(score, Input { index, text: String::new(), words: None, pair: None, id: None });
         }
         let order: Vec<_> = ranking.best.iter().map(|(_, input)| input.index).collect();
         assert_eq!(order, [5, 1, 3]);

@@ -51,6 +51,14 @@ pub(super) struct Answers<A> {
     pub stopped: Option<ErrorKind>,
 }
 
+impl<A> Answers<A> {
+    /// The first `finished` of `inputs`.
+    pub fn of(mut inputs: Vec<A>, finished: usize, stopped: Option<ErrorKind>) -> Answers<A> {
+        inputs.truncate(finished);
+        Answers { finished: inputs, stopped }
+    }
+}
+
 /// Answers every text: `ask` is a call for one chunk, `show` writes one answer.
 pub(super) fn each<A>(
     matches: &ArgMatches,

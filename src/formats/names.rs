@@ -143,7 +143,11 @@ impl Family {
                 let role = if parameter == "bias" { Role::Vector } else { row.role };
                 Named { name: format!("{}.{parameter}", fill(row.gguf, number)), role, shared: true }
             }
-            None => Named { name: format!("{OWN}{name}"), role: Role::Head, shared: false },
+            None => {
+                // What is no weight of a layer is a table of numbers of its own, such as a crf's transitions.
+                let role = if parameter == "weight" { Role::Head } else { Role::Vector };
+                Named { name: format!("{OWN}{name}"), role, shared: false }
+            }
         }
     }
 
@@ -208,6 +212,15 @@ mod tests {
         }
         for name in ["blk.0.attn_x.weight", "token_embd", "blk.0.attn_q.scale", "output_norm.weight", ""] {
             assert_eq!(bert().to_theirs(name, ""), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn heads_keep_eight_bits_and_transitions_all_of_theirs() {
+        assert_eq!(bert().to_gguf("qa_outputs.weight").role, Role::Head);
+        assert_eq!(bert().to_gguf("classifier.weight").role, Role::Head);
+        for name in ["crf.transitions", "crf.start_transitions", "crf.end_transitions"] {
+            assert_eq!(bert().to_gguf(name).role, Role::Vector);
         }
     }
 

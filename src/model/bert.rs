@@ -29,6 +29,7 @@ const HEADS: &[Row] = &[
         classes: &["ForSequenceClassification"],
         tensors: "classifier.",
         input: Input::Pooler,
+        crf: None,
         layers: &[linear("classifier", Width::Labels)],
     },
     Row {
@@ -36,6 +37,7 @@ const HEADS: &[Row] = &[
         classes: &["ForNextSentencePrediction", "ForPreTraining"],
         tensors: "cls.seq_relationship.",
         input: Input::Pooler,
+        crf: None,
         layers: &[linear("cls.seq_relationship", Width::Fixed(2))],
     },
     Row {
@@ -43,6 +45,7 @@ const HEADS: &[Row] = &[
         classes: &["ForTokenClassification"],
         tensors: "classifier.",
         input: Input::Tokens,
+        crf: Some("crf."),
         layers: &[linear("classifier", Width::Labels)],
     },
     Row {
@@ -50,6 +53,7 @@ const HEADS: &[Row] = &[
         classes: &["ForQuestionAnswering"],
         tensors: "qa_outputs.",
         input: Input::Tokens,
+        crf: None,
         layers: &[linear("qa_outputs", Width::Fixed(2))],
     },
     Row {
@@ -57,6 +61,7 @@ const HEADS: &[Row] = &[
         classes: &["ForMaskedLM", "ForPreTraining"],
         tensors: "cls.predictions.",
         input: Input::Picked,
+        crf: None,
         layers: &[
             LayerRow::Linear { name: "cls.predictions.transform.dense", width: Width::Embedding, activation: Activates::As("hidden_act") },
             LayerRow::Norm { name: "cls.predictions.transform.LayerNorm" },
@@ -66,7 +71,14 @@ const HEADS: &[Row] = &[
             },
         ],
     },
-    Row { kind: Kind::MultipleChoice, classes: &["ForMultipleChoice"], tensors: "classifier.", input: Input::Pooler, layers: &[] },
+    Row {
+        kind: Kind::MultipleChoice,
+        classes: &["ForMultipleChoice"],
+        tensors: "classifier.",
+        input: Input::Pooler,
+        crf: None,
+        layers: &[],
+    },
 ];
 
 /// Builds the trunk.

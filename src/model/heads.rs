@@ -8,6 +8,7 @@
 use serde_json::Value;
 
 use super::config::Fields;
+use super::crf::Crf;
 use super::labels::Meaning;
 use super::loader::Loader;
 use crate::engine::Graph;
@@ -111,6 +112,8 @@ pub(super) struct Row {
     /// What the names of its tensors begin with.
     pub tensors: &'static str,
     pub input: Input,
+    /// What the names of its transitions between labels begin with, where it may have some; they tell it from its rivals.
+    pub crf: Option<&'static str>,
     /// First to last. None: the head is known, so that its checkpoints open, but no task of this version answers it.
     pub layers: &'static [LayerRow],
 }
@@ -143,6 +146,8 @@ pub struct Head {
     pub outputs: usize,
     /// What these numbers mean.
     pub meaning: Meaning,
+    /// How labels follow each other, where the checkpoint says it.
+    pub crf: Option<Crf>,
     pub(super) input: Input,
     pub(super) layers: Vec<Layer>,
 }
@@ -162,7 +167,7 @@ pub(super) fn take(rows: &[Row], config: &Fields<'_>, loader: &mut Loader, groun
     loader.set_prefix("");
     let mut found = Found { heads: Vec::new(), unanswered: Vec::new() };
     for row in rows {
-        if !loader.has_any(row.tensors) || !is_meant(row, rows, config, ground.pooler)? {
+        if !loader.has_any(row.tensors) || !is_meant(row, rows, config, loader, ground.pooler)? {
             continue;
         }
         if row.layers.is_empty() {
@@ -175,13 +180,17 @@ pub(super) fn take(rows: &[Row], config: &Fields<'_>, loader: &mut Loader, groun
 }
 
 /// Whether the tensors are this row's: several classes call theirs `classifier`. The class that config.json names decides; where
-/// it names none of them, the pooler does, which only heads of whole texts read.
-fn is_meant(row: &Row, rows: &[Row], config: &Fields<'_>, pooler: bool) -> Result<bool> {
+/// it names none of them, transitions between labels do, which only a tagger has, and then the pooler, which only heads of whole
+/// texts read.
+fn is_meant(row: &Row, rows: &[Row], config: &Fields<'_>, loader: &Loader, pooler: bool) -> Result<bool> {
     let named = classes(config)?;
     let is_named = |row: &Row| named.iter().any(|class| row.classes.iter().any(|end| class.ends_with(end)));
     let rivals = || rows.iter().filter(|other| other.tensors == row.tensors);
     if rivals().any(is_named) {
         return Ok(is_named(row));
+    }
+    if let Some(tagger) = rivals().find(|other| other.crf.is_some_and(|prefix| loader.has_any(prefix))) {
+        return Ok(tagger.kind == row.kind);
     }
     Ok(rivals().find(|other| (other.input == Input::Pooler) == pooler).is_none_or(|first| first.kind == row.kind))
 }
@@ -212,7 +221,8 @@ fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) ->
         Some(LayerRow::Linear { width: Width::Labels, .. }) => Meaning::read(config, width)?,
         _ => Meaning::default(),
     };
-    Ok(Head { kind: row.kind, outputs: width, meaning, input: row.input, layers })
+    let crf = row.crf.filter(|prefix| loader.has_any(prefix)).map(|prefix| Crf::load(loader, prefix, width)).transpose()?;
+    Ok(Head { kind: row.kind, outputs: width, meaning, crf, input: row.input, layers })
 }
 
 /// A layer that reads rows of `inputs` numbers, and how many it gives.

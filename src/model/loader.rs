@@ -86,6 +86,11 @@ impl Loader {
         self.tensors.get(&format!("{}{name}", self.prefix))?.shape().first().copied()
     }
 
+    /// The numbers of the tensor `name`, for what no engine computes.
+    pub(super) fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+        Ok(self.take(name, shape)?.to_f32())
+    }
+
     fn weight(&mut self, role: Role, names: &[String], shape: &[usize]) -> Result<WeightId> {
         let tensors = names.iter().map(|n| self.take(n, shape)).collect::<Result<_>>()?;
         let name = names.iter().map(|n| format!("{}{n}", self.prefix)).collect::<Vec<_>>().join(" + ");

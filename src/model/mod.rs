@@ -3,10 +3,11 @@
 //! [`config`] finds the family that config.json names; the family's file ([`bert`]) turns it into a [`Trunk`]: the weights it
 //! takes, strictly accounted for by [`loader`], and the graph of its hidden states. [`encoder`] adds what comes after the
 //! trunk, once for all families: layer choice, pooling, the pooler and dense layers ([`pooling`], [`dense`]), and the heads for
-//! other tasks ([`heads`], [`labels`]). The result goes to `tasks`, which feeds it packed batches.
+//! other tasks ([`heads`], [`labels`], [`crf`]). The result goes to `tasks`, which feeds it packed batches.
 
 mod bert;
 pub mod config;
+pub mod crf;
 mod dense;
 mod encoder;
 pub mod heads;

@@ -127,7 +127,7 @@ impl<'m> Run<'m> {
     /// Adds an input whose tokens are known.
     pub(super) fn add_encoded(&self, packed: &mut Packed, encoded: &Encoded) -> Result<()> {
         encoded.windows.iter().try_for_each(|window| self.push(packed, window, 0))?;
-        packed.texts.push(PackedText::new(encoded, false));
+        packed.texts.push(PackedText::new(encoded, self.token_vectors));
         Ok(())
     }
 

@@ -44,6 +44,13 @@ pub(super) struct Rows {
     pub stopped: Option<ErrorKind>,
 }
 
+/// The answers of the inputs finished, in order, and what became of all of them.
+pub(super) struct Finished<A> {
+    pub answers: Vec<A>,
+    pub reports: Vec<InputReport>,
+    pub stopped: Option<ErrorKind>,
+}
+
 /// One call over one head.
 pub(super) struct HeadRun<'m> {
     pub model: &'m Model,
@@ -85,14 +92,18 @@ impl<'m> HeadRun<'m> {
     ///
     /// # Errors
     /// As [`HeadRun::new`].
-    #[allow(dead_code, reason = "extract and tag, the next commit, call it")]
     pub fn of_tokens(model: &'m Model, request: &Request, kind: Kind) -> Result<HeadRun<'m>> {
         let truncation = Some(request.truncation.unwrap_or(Truncation::Window));
-        let request = Request { truncation, windows: Windows::First, ..request.clone() };
+        let request = Request { truncation, windows: Windows::First, token_vectors: true, pooling: None, ..request.clone() };
         let head = model.encoder().head(kind)?;
         let run = Run::of(model, &request, &Output::Head(kind))?;
         let limit = model.limit(&request)?;
         Ok(HeadRun { model, head, run, limit, free_overlap: request.overlap.is_none(), windows: Windows::First })
+    }
+
+    /// The limit of an input, in which a pair's windows share as many tokens as windows of one text would.
+    pub fn limit(&self) -> Limit {
+        self.limit
     }
 
     /// Why the call must stop, if it must.
@@ -121,9 +132,9 @@ impl<'m> HeadRun<'m> {
         self.model.tokenizer().encode_contents(first, second, &limit)
     }
 
-    /// A pair of which only the first text is cut.
-    pub fn encode_cutting_first(&self, first: &Content, second: &Content) -> Result<Encoded> {
-        self.model.tokenizer().encode_cutting_first(first, second, &self.limit)
+    /// A pair of which only one text is cut, the first (0) or the second (1).
+    pub fn encode_cutting(&self, which: usize, texts: [&Content; 2]) -> Result<Encoded> {
+        self.model.tokenizer().encode_cutting(which, texts, &self.limit)
     }
 
     /// Adds an input to a batch.
@@ -164,7 +175,6 @@ impl<'m> HeadRun<'m> {
     ///
     /// # Errors
     /// As [`HeadRun::forward`].
-    #[allow(dead_code, reason = "extract and tag, the next commit, call it")]
     pub fn forward_tokens(&self, packed: &Packed, name: impl Fn(usize) -> String) -> Result<Option<Vec<Vec<f32>>>> {
         let Some(rows) = self.run.forward(packed)? else { return Ok(None) };
         let mut rest = rows.as_slice();
@@ -196,35 +206,68 @@ impl<'m> HeadRun<'m> {
     /// # Errors
     /// What `encode` and the encoder fail with, the input named as `text N`.
     pub fn each(&self, count: usize, mut encode: impl FnMut(usize) -> Result<Encoded>) -> Result<Rows> {
-        let mut rows = Rows { logits: Vec::with_capacity(count), reports: Vec::with_capacity(count), stopped: None };
-        let mut packed = Packed::default();
+        let Finished { answers, reports, stopped } = self.work(
+            "text",
+            count,
+            |i| Ok((encode(i)?, ())),
+            |packed, _, done| self.forward(packed, <[f32]>::to_vec, |i| format!("text {}", done + i)),
+        )?;
+        Ok(Rows { logits: answers, reports, stopped })
+    }
+
+    /// The same for a head of tokens. `read` makes the tokens of an input and what its `answer` needs beside them; `answer` gets
+    /// that, the input as it was packed, and its rows (as [`HeadRun::forward_tokens`] gives them).
+    ///
+    /// # Errors
+    /// As [`HeadRun::each`], the input named as `what N`.
+    pub fn each_of_tokens<C, A>(
+        &self,
+        what: &str,
+        count: usize,
+        read: impl FnMut(usize) -> Result<(Encoded, C)>,
+        answer: impl Fn(&C, &PackedText, &[f32]) -> A,
+    ) -> Result<Finished<A>> {
+        self.work(what, count, read, |packed, kept, done| {
+            let Some(rows) = self.forward_tokens(packed, |i| format!("{what} {}", done + i))? else { return Ok(None) };
+            let inputs = kept.iter().zip(&packed.texts).zip(&rows);
+            Ok(Some(inputs.map(|((kept, text), rows)| answer(kept, text, rows)).collect()))
+        })
+    }
+
+    /// Reads inputs into batches and runs these, until all are done or the call must stop. `run` gets a batch, what was kept of its
+    /// inputs, and how many inputs came before it.
+    fn work<C, A>(
+        &self,
+        what: &str,
+        count: usize,
+        mut read: impl FnMut(usize) -> Result<(Encoded, C)>,
+        run: impl Fn(&Packed, &[C], usize) -> Result<Option<Vec<A>>>,
+    ) -> Result<Finished<A>> {
+        let mut finished = Finished { answers: Vec::with_capacity(count), reports: Vec::with_capacity(count), stopped: None };
+        let (mut packed, mut kept) = (Packed::default(), Vec::new());
         for index in 0..count {
             if self.stopped().is_some() {
                 break;
             }
-            encode(index).and_then(|encoded| self.add(&mut packed, &encoded)).map_err(|e| e.within(format!("text {index}")))?;
-            if self.is_full(&packed) && !self.take(&mut packed, &mut rows)? {
-                break;
+            let added = read(index).and_then(|(encoded, own)| {
+                kept.push(own);
+                self.add(&mut packed, &encoded)
+            });
+            added.map_err(|e| e.within(format!("{what} {index}")))?;
+            if !self.is_full(&packed) && index + 1 < count {
+                continue;
             }
+            let Some(answers) = run(&packed, &kept, finished.answers.len())? else { break };
+            finished.answers.extend(answers);
+            finished.reports.extend(std::mem::take(&mut packed).texts.iter().map(InputReport::seen));
+            kept.clear();
         }
-        if self.stopped().is_none() {
-            self.take(&mut packed, &mut rows)?;
+        finished.reports.extend(packed.texts.iter().map(InputReport::waiting));
+        finished.reports.resize(count, InputReport::default());
+        if finished.answers.len() < count {
+            finished.stopped = self.stopped();
         }
-        rows.reports.extend(packed.texts.iter().map(InputReport::waiting));
-        rows.reports.resize(count, InputReport::default());
-        if rows.logits.len() < count {
-            rows.stopped = self.stopped();
-        }
-        Ok(rows)
-    }
-
-    /// Runs a batch and appends its rows; `false` when the call was stopped.
-    fn take(&self, packed: &mut Packed, rows: &mut Rows) -> Result<bool> {
-        let done = rows.logits.len();
-        let Some(logits) = self.forward(packed, <[f32]>::to_vec, |i| format!("text {}", done + i))? else { return Ok(false) };
-        rows.logits.extend(logits);
-        rows.reports.extend(std::mem::take(packed).texts.iter().map(InputReport::seen));
-        Ok(true)
+        Ok(finished)
     }
 }
 

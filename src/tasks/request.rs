@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::options::check_threads;
 use super::request_table;
+use super::scheme::Scheme;
 use super::settings::{self, Setting};
 use crate::error::{ErrorKind, Result, fail};
 use crate::model::labels::Score;
@@ -99,6 +100,34 @@ impl Windows {
     pub const ALL: &'static [(&'static str, Windows)] = &[("first", Windows::First), ("max", Windows::Max), ("mean", Windows::Mean)];
 }
 
+/// How the labels of tokens become entities, as the reference's token classification names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Aggregation {
+    /// Not at all: each token that has a label is returned with it.
+    None,
+    /// Neighbouring tokens of one entity are joined.
+    #[default]
+    Simple,
+    /// A word has the label of its first token; then as `Simple`.
+    First,
+    /// A word has the label whose probability is highest in the mean of its tokens; then as `Simple`.
+    Average,
+    /// A word has the label of its most certain token; then as `Simple`.
+    Max,
+}
+
+impl Aggregation {
+    /// Every way by name.
+    pub const ALL: &'static [(&'static str, Aggregation)] = &[
+        ("none", Aggregation::None),
+        ("simple", Aggregation::Simple),
+        ("first", Aggregation::First),
+        ("average", Aggregation::Average),
+        ("max", Aggregation::Max),
+    ];
+}
+
 /// What a call may be asked for; the default is what the model's own files say.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -114,7 +143,8 @@ pub struct Request {
     pub truncation: Option<Truncation>,
     /// Limit in tokens, special tokens included. `None` = the model's.
     pub max_tokens: Option<usize>,
-    /// Tokens that neighbouring windows share (only with truncation `window`). `None` = an eighth of the limit.
+    /// Tokens that neighbouring windows share (only where there are windows). `None` = an eighth of the limit; for extract 128, or
+    /// half the limit.
     pub overlap: Option<usize>,
     /// Which layers' hidden states are used.
     pub layers: LayerChoice,
@@ -126,7 +156,7 @@ pub struct Request {
     pub offsets: OffsetUnit,
     /// How raw numbers become scores. `None` = as the model's files say.
     pub activation: Option<Score>,
-    /// Keep this many of the best. `None` = what is usual for the task: all documents and labels, 5 fills of a blank.
+    /// Keep this many of the best. `None` = what is usual for the task: all documents and labels, one answer, 5 fills of a blank.
     pub top: Option<usize>,
     /// How rerank, classify and next_sentence see inputs longer than the limit.
     pub windows: Windows,
@@ -134,6 +164,14 @@ pub struct Request {
     pub hypothesis: Option<String>,
     /// Whether several labels of a zero-shot classification may be true at once.
     pub multi_label: bool,
+    /// How tag makes entities of labels.
+    pub aggregation: Aggregation,
+    /// How labels say where an entity begins and ends. `None` = as the labels look.
+    pub scheme: Option<Scheme>,
+    /// The longest answer that extract gives, in tokens. `None` = 15.
+    pub max_answer: Option<usize>,
+    /// Extract leaves out answers whose logit is more than this below that of no answer. `None` = none are left out.
+    pub no_answer_threshold: Option<f32>,
     /// Threads of this call. `None` = the model's.
     pub threads: Option<usize>,
     /// Time after which the call stops and returns what is finished.

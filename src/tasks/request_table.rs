@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use super::options::threads;
-use super::request::{Output, Prompt, Request, Windows};
+use super::request::{Aggregation, Output, Prompt, Request, Windows};
+use super::scheme::Scheme;
 use super::settings::{BOOLEAN, Setting, choice, number};
 use crate::error::{ErrorKind, Result, fail};
 use crate::model::labels::Score;
@@ -80,7 +81,7 @@ pub(super) const ROWS: &[Setting<Request>] = &[
     Setting {
         name: "overlap",
         values: "auto, or a number of tokens smaller than a window",
-        help: "With truncation window: tokens that neighbours share; auto is an eighth of the limit",
+        help: "Tokens that neighbouring windows share; auto is an eighth of the limit, for answers 128 or half the limit",
         apply: |r, v| {
             r.overlap = if v == "auto" { None } else { Some(number(v, 0)?) };
             Ok(())
@@ -134,7 +135,7 @@ pub(super) const ROWS: &[Setting<Request>] = &[
     Setting {
         name: "top",
         values: "all, or a number from 1",
-        help: "Keep this many of the best documents, labels or fills; unless said otherwise all, of fills 5",
+        help: "Keep this many of the best documents, labels, answers or fills; unless said otherwise all, of answers one, of fills 5",
         apply: |r, v| {
             r.top = Some(if v == "all" { usize::MAX } else { number(v, 1)? });
             Ok(())
@@ -171,6 +172,42 @@ pub(super) const ROWS: &[Setting<Request>] = &[
         },
     },
     Setting {
+        name: "aggregation",
+        values: "none, simple, first, average or max",
+        help: "How labels of tokens become entities: not at all, neighbours of one kind joined, or word by word first; simple unless said otherwise",
+        apply: |r, v| {
+            r.aggregation = choice(v, Aggregation::ALL)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "scheme",
+        values: "auto, bio, iob1, bilou or single",
+        help: "How labels say where an entity begins and ends; auto looks at them, single joins nothing",
+        apply: |r, v| {
+            r.scheme = if v == "auto" { None } else { Some(choice(v, Scheme::ALL)?) };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "max_answer",
+        values: "a number of tokens from 1",
+        help: "The longest answer to a question, in tokens; 15 unless said otherwise",
+        apply: |r, v| {
+            r.max_answer = Some(number(v, 1)?);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "no_answer_threshold",
+        values: "none, or a number",
+        help: "Leave out answers whose logit is more than this below that of no answer (SQuAD 2; 0 is usual)",
+        apply: |r, v| {
+            r.no_answer_threshold = if v == "none" { None } else { Some(finite(v)?) };
+            Ok(())
+        },
+    },
+    Setting {
         name: "threads",
         values: "a number from 1 to 1024, or auto",
         help: "Threads of this call, the calling thread included; auto is what the model was opened with",
@@ -193,6 +230,13 @@ pub(super) const ROWS: &[Setting<Request>] = &[
 /// `None` for the word `model`, otherwise what `parse` makes of the value.
 fn model_or<T>(value: &str, parse: impl Fn(&str) -> Result<T>) -> Result<Option<T>> {
     if value == "model" { Ok(None) } else { parse(value).map(Some) }
+}
+
+fn finite(value: &str) -> Result<f32> {
+    match value.parse::<f32>() {
+        Ok(number) if number.is_finite() => Ok(number),
+        _ => fail(ErrorKind::InvalidArgument, "not a number"),
+    }
 }
 
 fn pooling(value: &str) -> Result<Vec<Pooling>> {
@@ -225,6 +269,10 @@ mod tests {
             ("windows", "max"),
             ("hypothesis", "About {}."),
             ("multi_label", "true"),
+            ("aggregation", "average"),
+            ("scheme", "bilou"),
+            ("max_answer", "30"),
+            ("no_answer_threshold", "-1.5"),
             ("threads", "2"),
             ("deadline_ms", "20"),
         ] {
@@ -254,6 +302,10 @@ mod tests {
             ("top", "0"),
             ("activation", "tanh"),
             ("windows", "last"),
+            ("aggregation", "word"),
+            ("scheme", "bio2"),
+            ("max_answer", "0"),
+            ("no_answer_threshold", "nan"),
             ("hypothesis", "About a label."),
             ("no_such", "1"),
         ] {

@@ -40,7 +40,7 @@ impl Model {
                 text = run.first(texts[at].as_ref())?;
             }
             let name = labels[label].as_ref();
-            run.encode_cutting_first(&text, &hypotheses[label]).map_err(|e| e.within(format!("with label {name:?}")))
+            run.encode_cutting(0, [&text, &hypotheses[label]]).map_err(|e| e.within(format!("with label {name:?}")))
         });
         let rows = rows.map_err(|e| renamed(&e, |pair| format!("text {}", pair / labels.len())))?;
         let multi = request.multi_label || labels.len() == 1;

@@ -2,7 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::error::{Error, ErrorKind, Result, json_message};
+use tokenizers::{Encoding, InputSequence};
+
+use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
 /// A text's own tokens, found once and used in any number of inputs.
 #[derive(Clone, Debug, Default)]
@@ -10,7 +12,12 @@ pub struct Content {
     pub(super) ids: Vec<u32>,
     /// Bytes of the text, on character boundaries.
     pub(super) offsets: Vec<(usize, usize)>,
+    /// The word of the text that each token belongs to, counted from 0.
+    words: Vec<u32>,
 }
+
+/// No word: what the tokenizer does not say.
+const NO_WORD: u32 = u32::MAX;
 
 impl Content {
     /// How many tokens there are.
@@ -28,21 +35,53 @@ impl Content {
         &self.offsets
     }
 
+    /// Whether a token belongs to the same word as the one before it. Words are those that the tokenizer cuts a text into before
+    /// it looks for pieces, or those that the caller gave.
+    pub fn continues_word(&self, token: usize) -> bool {
+        token > 0 && self.words[token] != NO_WORD && self.words[token] == self.words[token - 1]
+    }
+
+    /// The word that a token belongs to: of words that the caller gave, its number.
+    pub fn word(&self, token: usize) -> Option<usize> {
+        Some(self.words[token]).filter(|word| *word != NO_WORD).map(|word| word as usize)
+    }
+
     /// The first `count` tokens, or the last ones.
     pub(super) fn part(&self, count: usize, last: bool) -> Content {
         let range = if last { self.ids.len() - count..self.ids.len() } else { 0..count };
-        Content { ids: self.ids[range.clone()].to_vec(), offsets: self.offsets[range].to_vec() }
+        Content { ids: self.ids[range.clone()].to_vec(), offsets: self.offsets[range.clone()].to_vec(), words: self.words[range].to_vec() }
     }
 }
 
 /// Cuts a text into tokens.
 pub(super) fn tokenize(inner: &tokenizers::Tokenizer, text: &str) -> Result<Content> {
-    let encoding = guarded("the tokenizer failed on this text", || inner.encode(text, false))?;
-    let (ids, offsets) = (encoding.get_ids(), encoding.get_offsets());
-    if ids.len() != offsets.len() {
-        return Err(Error::new(ErrorKind::InvalidFile, "the tokenizer gives a text more tokens than places; its file is damaged"));
+    let encoding = guarded(FAILURE, || inner.encode(text, false))?;
+    Content::of(&encoding, |_, offset| on_boundaries(text, offset))
+}
+
+/// Cuts each of `words` into tokens; word `i` starts at byte `starts[i]` of the text that they stand in.
+pub(super) fn tokenize_words(inner: &tokenizers::Tokenizer, words: &[&str], starts: &[usize]) -> Result<Content> {
+    let encoding = guarded(FAILURE, || inner.encode(InputSequence::from(words), false))?;
+    Content::of(&encoding, |word, offset| {
+        let (Some(word), Some(first)) = (words.get(word as usize), starts.get(word as usize)) else { return (0, 0) };
+        let (start, end) = on_boundaries(word, offset);
+        (first + start, first + end)
+    })
+}
+
+const FAILURE: &str = "the tokenizer failed on this text";
+
+impl Content {
+    /// What an encoding says; `place` turns a token's word and its place there into its place in the text.
+    fn of(encoding: &Encoding, place: impl Fn(u32, (usize, usize)) -> (usize, usize)) -> Result<Content> {
+        let (ids, offsets, words) = (encoding.get_ids(), encoding.get_offsets(), encoding.get_word_ids());
+        if ids.len() != offsets.len() || ids.len() != words.len() {
+            return fail(ErrorKind::InvalidFile, "the tokenizer gives a text more tokens than places; its file is damaged");
+        }
+        let words: Vec<u32> = words.iter().map(|word| word.unwrap_or(NO_WORD)).collect();
+        let offsets = offsets.iter().zip(&words).map(|(offset, word)| place(*word, *offset)).collect();
+        Ok(Content { ids: ids.to_vec(), offsets, words })
     }
-    Ok(Content { ids: ids.to_vec(), offsets: offsets.iter().map(|&o| on_boundaries(text, o)).collect() })
 }
 
 /// Widens a place to whole characters inside the text: byte-level vocabularies may cut a character in two.

@@ -3,7 +3,7 @@
 //! Each text's own tokens are found once, cut into windows by `windows`, and dressed with special tokens by `template`. All of
 //! it is linear in the text's length, and in the windows' where they overlap.
 
-use super::content::{Content, tokenize};
+use super::content::{Content, tokenize, tokenize_words};
 use super::windows::{Limit, windows};
 use super::{Tokenizer, Truncation};
 use crate::error::{ErrorKind, Result, fail};
@@ -70,11 +70,11 @@ impl Sequence {
 /// without a bound one hostile text could end the host. A million characters of any script fit.
 pub const LONGEST_TEXT: usize = 4 << 20;
 
-fn check_size(text: &str) -> Result<()> {
-    if text.len() <= LONGEST_TEXT {
+fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= LONGEST_TEXT {
         return Ok(());
     }
-    let told = format!("the text has {} bytes and {LONGEST_TEXT} is the most for one; cut it into several texts", text.len());
+    let told = format!("the text has {bytes} bytes and {LONGEST_TEXT} is the most for one; cut it into several texts");
     fail(ErrorKind::TooLong, told)
 }
 
@@ -97,7 +97,7 @@ impl Tokenizer {
     /// # Errors
     /// `TooLong` for a text of more than [`LONGEST_TEXT`] bytes; `InvalidFile` where the tokenizer's file is malformed.
     pub fn content(&self, text: &str) -> Result<Content> {
-        check_size(text)?;
+        check_size(text.len())?;
         tokenize(&self.inner, text)
     }
 
@@ -120,23 +120,42 @@ impl Tokenizer {
         })
     }
 
-    /// As [`Tokenizer::encode_contents`] of a pair, but only the first text is cut: the second is a question put to it. Not for
-    /// windows.
+    /// The own tokens of words, which stand in a text with a space between neighbours; places are in that text.
     ///
     /// # Errors
-    /// As [`Tokenizer::encode`], and `TooLong` where the second text leaves the first no room.
-    pub fn encode_cutting_first(&self, text: &Content, pair: &Content, limit: &Limit) -> Result<Encoded> {
+    /// As [`Tokenizer::content`].
+    pub fn content_of_words(&self, words: &[&str]) -> Result<Content> {
+        let mut length = 0;
+        let mut starts = Vec::with_capacity(words.len());
+        for word in words {
+            starts.push(length);
+            length += word.len() + 1;
+        }
+        check_size(length.saturating_sub(1))?;
+        tokenize_words(&self.inner, words, &starts)
+    }
+
+    /// As [`Tokenizer::encode_contents`] of a pair, but only one of the texts is cut, the first (0) or the second (1): the other one
+    /// is a question put to it. Not for windows.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`], and `TooLong` where the other text leaves no room.
+    pub fn encode_cutting(&self, which: usize, texts: [&Content; 2], limit: &Limit) -> Result<Encoded> {
         let added = self.special_tokens(true);
+        let [text, pair] = texts;
         let total = text.tokens() + pair.tokens() + added;
         if total <= limit.max_tokens || limit.truncation == Truncation::Error {
             return self.encode_contents(text, Some(pair), limit);
         }
-        let Some(room) = limit.max_tokens.checked_sub(pair.tokens() + added).filter(|room| *room > 0) else {
-            let told =
-                format!("the second text has {} tokens, and a limit of {} leaves the first no room", pair.tokens(), limit.max_tokens);
+        let kept = texts[1 - which].tokens();
+        let Some(room) = limit.max_tokens.checked_sub(kept + added).filter(|room| *room > 0) else {
+            let (one, other) = if which == 0 { ("second", "first") } else { ("first", "second") };
+            let told = format!("the {one} text has {kept} tokens, and a limit of {} leaves the {other} no room", limit.max_tokens);
             return fail(ErrorKind::TooLong, told);
         };
-        let cut = text.part(room, limit.truncation == Truncation::Left);
-        Ok(Encoded { total, truncated: true, ..self.encode_contents(&cut, Some(pair), limit)? })
+        let cut = texts[which].part(room, limit.truncation == Truncation::Left);
+        let encoded =
+            if which == 0 { self.encode_contents(&cut, Some(pair), limit) } else { self.encode_contents(text, Some(&cut), limit) }?;
+        Ok(Encoded { total, truncated: true, ..encoded })
     }
 }

@@ -25,6 +25,7 @@ pub use open::Files;
 pub use windows::Limit;
 
 use template::Template;
+use tokenizers::ModelWrapper;
 
 /// What happens to inputs that have more tokens than the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,6 +106,15 @@ impl Tokenizer {
         match &self.pair {
             Ok(template) if pair => template.added(),
             _ => self.single.added(),
+        }
+    }
+
+    /// Whether tokens are pieces of words, so that the vocabulary says which of them continue one (`##ing`).
+    pub fn has_word_pieces(&self) -> bool {
+        match self.inner.get_model() {
+            ModelWrapper::WordPiece(_) => true,
+            ModelWrapper::BPE(model) => model.continuing_subword_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty()),
+            _ => false,
         }
     }
 

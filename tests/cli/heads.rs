@@ -148,3 +148,50 @@ fn attention_prints_numbers_and_writes_a_page() {
     on("fill_mask/tied", "attention", &["-o", "/no/such/folder/page.html", "fox"], "").failed(1, "/no/such/folder/page.html");
     on("fill_mask/tied", "attention", &["--json", "-o", page, "fox"], "").failed(2, "cannot be used with");
 }
+
+#[test]
+fn extract_prints_the_fixed_form_and_places_in_the_unit_asked_for() {
+    let input = "{\"text\":\"the 😀 fox\",\"id\":7}\n{\"text\":\"\"}\n{\"text\":\"a river\"}\n";
+    let flags = ["--question", "who", "--json", "--top", "2"];
+    let lines = on("answers/long", "extract", &flags, input).lines();
+    assert_eq!((lines.len(), &lines[0]["id"], &lines[1]["answers"]), (3, &serde_json::json!(7), &serde_json::json!([])));
+    for line in &lines {
+        let keys: Vec<&String> = line.as_object().unwrap().keys().filter(|k| *k != "id").collect();
+        assert_eq!(keys, ["answers", "index", "no_answer_logit", "no_answer_score"]);
+        for answer in line["answers"].as_array().unwrap() {
+            assert_eq!(answer.as_object().unwrap().keys().collect::<Vec<_>>(), ["end", "logit", "score", "start", "text"]);
+        }
+    }
+    for (unit, end) in [("codepoint", 9), ("utf16", 10), ("byte", 12)] {
+        let all = on("answers/long", "extract", &[&flags[..3], &["--top", "99", "--offsets", unit]].concat(), input).lines();
+        let ends = all[0]["answers"].as_array().unwrap().iter().map(|a| a["end"].as_u64().unwrap());
+        assert_eq!(ends.max(), Some(end), "{unit}");
+    }
+    let strict = on("answers/long", "extract", &["--question", "who", "--json", "--no-answer-threshold", "-1000", "the fox"], "").lines();
+    assert_eq!(strict[0]["answers"], serde_json::json!([]));
+    on("answers/long", "extract", &["--question", "", "the fox"], "").failed(1, "the question has no words");
+    on("answers/long", "extract", &["the fox"], "").failed(2, "--question");
+    on("answers/long", "extract", &["--question", "who", "--truncation", "right", "--overlap", "4", "a"], "").failed(2, "overlap 4");
+    on("entities/bio", "extract", &["--question", "who", "a"], "").failed(1, "it has tag");
+    on("answers/long", "extract", &["--question", "who", "--truncation", "error", "a", &"a ".repeat(99)], "").failed(1, "context 1");
+}
+
+#[test]
+fn tag_prints_the_fixed_form_of_texts_and_of_words() {
+    let input = "{\"text\":\"The quick brown fox\",\"id\":7}\n{\"words\":[\"The\",\"quick-brown\",\"fox\"]}\n";
+    let lines = on("entities/bio", "tag", &["--json", "--aggregation", "first", "--scheme", "single"], input).lines();
+    assert_eq!((lines.len(), &lines[0]["id"], &lines[1]["index"]), (2, &serde_json::json!(7), &serde_json::json!(1)));
+    let keys = |line: &serde_json::Value| line["entities"][0].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+    assert_eq!(keys(&lines[0]), ["end", "label", "score", "start", "text"]);
+    assert_eq!(keys(&lines[1]), ["end", "label", "score", "start", "text", "words"]);
+    for entity in lines[1]["entities"].as_array().unwrap() {
+        let word = entity["words"][0].as_u64().unwrap() as usize;
+        assert_eq!(entity["text"], ["The", "quick-brown", "fox"][word]);
+    }
+    let long = "the fox and the dog ".repeat(30);
+    let readable = on("entities/short", "tag", &[&long], "");
+    assert!(readable.out.lines().next().unwrap().ends_with("windows)"), "{}", readable.out);
+    on("entities/bio", "tag", &["--json"], "{\"words\":\"The\"}\n").failed(1, "no list of strings");
+    on("answers/long", "tag", &["a"], "").failed(1, "it has extract");
+    on("entities/bio", "tag", &["--aggregation", "word", "a"], "").failed(2, "average");
+}

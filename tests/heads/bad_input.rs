@@ -1,5 +1,7 @@
 //! What happens with folders and inputs that do not fit a head?
 
+use std::path::Path;
+
 use cloze::{ErrorKind, Model, Options, Request};
 use serde_json::{Value, json};
 
@@ -16,9 +18,19 @@ fn with_config(name: &str, change: impl Fn(&mut Value)) -> cloze::Result<Model> 
     })
 }
 
-fn with_files(name: &str, mut change: impl FnMut(&str, &mut Vec<u8>)) -> cloze::Result<Model> {
+fn with_files(name: &str, change: impl FnMut(&str, &mut Vec<u8>)) -> cloze::Result<Model> {
+    changed(&golden(name), change)
+}
+
+/// A folder whose files are changed.
+pub(super) fn changed(folder: &Path, change: impl FnMut(&str, &mut Vec<u8>)) -> cloze::Result<Model> {
+    changed_to(folder, &Options::default(), change)
+}
+
+/// The same, opened with options.
+pub(super) fn changed_to(folder: &Path, options: &Options, mut change: impl FnMut(&str, &mut Vec<u8>)) -> cloze::Result<Model> {
     let mut files = Vec::new();
-    for entry in std::fs::read_dir(golden(name)).unwrap() {
+    for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let file = path.file_name().unwrap().to_str().unwrap().to_owned();
         files.push((file, std::fs::read(path).unwrap()));
@@ -28,10 +40,22 @@ fn with_files(name: &str, mut change: impl FnMut(&str, &mut Vec<u8>)) -> cloze::
     for (file, bytes) in &mut files {
         change(file, bytes);
     }
-    Model::load_files(files, &Options::default())
+    Model::load_files(files, options)
 }
 
-fn says<T: std::fmt::Debug>(result: cloze::Result<T>, kind: ErrorKind, words: &[&str]) {
+/// A folder in which the embedding of a word of one token, `width` numbers wide, is no number.
+pub(super) fn damaged(folder: &Path, word: &str, width: usize) -> Model {
+    let model = Model::load(folder, &Options::default()).unwrap();
+    let id = model.tokenize(&[(word, None)], &Request::default()).unwrap()[0].ids[1] as usize;
+    let change = |file: &str, bytes: &mut Vec<u8>| {
+        if file == "model.safetensors" {
+            nan_embedding(bytes, id, width);
+        }
+    };
+    changed(folder, change).unwrap()
+}
+
+pub(super) fn says<T: std::fmt::Debug>(result: cloze::Result<T>, kind: ErrorKind, words: &[&str]) {
     let e = result.unwrap_err();
     assert_eq!(e.kind(), kind, "{e}");
     words.iter().for_each(|word| assert!(e.message().contains(word), "{word:?} is missing from: {e}"));
@@ -123,13 +147,7 @@ fn nan_embedding(bytes: &mut [u8], id: usize, width: usize) {
 
 #[test]
 fn a_score_that_is_no_number_is_an_error_and_never_a_rank() {
-    let id = open("rerank-sigmoid").tokenize(&[("fox", None)], &Request::default()).unwrap()[0].ids[1] as usize;
-    let damaged = with_files("rerank-sigmoid", |file, bytes| {
-        if file == "model.safetensors" {
-            nan_embedding(bytes, id, 48);
-        }
-    })
-    .unwrap();
+    let damaged = damaged(&golden("rerank-sigmoid"), "fox", 48);
     let documents = ["the dog", "a cat", "the fox", "a lazy dog"];
     for settings in [&[][..], &[("windows", "max"), ("max_tokens", "16")], &[("windows", "mean")]] {
         says(damaged.rerank("who", &documents, &set(settings)), ErrorKind::NonFinite, &["document 2"]);
