@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cloze::engine::graph::{Activation, Index, Lookup, Norm, WeightId};
+use cloze::engine::graph::{Activation, Attention, Index, Lookup, Norm, WeightId};
 use cloze::engine::{Batch, Control, Engine, Graph, Role, Weight};
 use cloze::quant::{Bytes, Dtype, Tensor};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -54,13 +54,13 @@ fn cases() -> Vec<Case> {
         case("linear 128x3072x768", 3072, 128, products(128, 3072, 768), |g, w, x| linear(g, w, x, 768, Activation::Identity)),
         case("linear 512x768x768", 768, 512, products(512, 768, 768), |g, w, x| linear(g, w, x, 768, Activation::Identity)),
         case("attention 128 tokens 12x32", 1152, 128, 2 * products(128, 128, 384), |g, _, x| {
-            g.attention(x, 12, 32);
+            g.attention(x, Attention::plain(12, 32));
         }),
         case("attention 128 tokens 12x64", 2304, 128, 2 * products(128, 128, 768), |g, _, x| {
-            g.attention(x, 12, 64);
+            g.attention(x, Attention::plain(12, 64));
         }),
         case("attention 512 tokens 12x64", 2304, 512, 2 * products(512, 512, 768), |g, _, x| {
-            g.attention(x, 12, 64);
+            g.attention(x, Attention::plain(12, 64));
         }),
         case("add and norm 128x768", 768, 128, 128 * 768, |g, w, x| {
             let norm = Norm { weight: weight(w, Role::Vector, 1, 768), bias: weight(w, Role::Vector, 1, 768), epsilon: 1e-12 };

@@ -335,8 +335,17 @@ fn tokenizer(files: &huggingface::TokenizerFiles) -> Option<String> {
     if let Some(bytes) = &files.json {
         let value: Value = serde_json::from_slice(bytes).unwrap_or(json!(null));
         let kind = value["model"]["type"].as_str().unwrap_or("of unknown kind");
-        let entries = value["model"]["vocab"].as_object().map(|v| format!(", {} entries", v.len())).unwrap_or_default();
+        let vocab = &value["model"]["vocab"];
+        let entries = vocab.as_object().map(serde_json::Map::len).or_else(|| vocab.as_array().map(Vec::len));
+        let entries = entries.map(|n| format!(", {n} entries")).unwrap_or_default();
         return Some(format!("tokenizer.json, {kind}{entries}"));
+    }
+    if let (None, Some(vocab), Some(_)) = (&files.vocab, &files.vocab_json, &files.merges) {
+        let entries = serde_json::from_slice::<Value>(vocab).ok().and_then(|v| Some(format!(", {} entries", v.as_object()?.len())));
+        return Some(format!("vocab.json and merges.txt, byte-level BPE{}", entries.unwrap_or_default()));
+    }
+    if let (None, Some((name, _))) = (&files.vocab, &files.pieces) {
+        return Some(format!("{name}, SentencePiece"));
     }
     let vocab = files.vocab.as_ref()?;
     let lines = vocab.iter().filter(|b| **b == b'\n').count() + usize::from(vocab.last().is_some_and(|b| *b != b'\n'));

@@ -5,6 +5,8 @@
 //! as coarse as its fusions: a linear layer includes bias and activation, a norm its residual. Weights are named by
 //! [`WeightId`], an index into the list that the model hands to the engine once.
 
+use std::sync::Arc;
+
 /// Index of a weight in the list given to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WeightId(pub usize);
@@ -72,9 +74,14 @@ pub enum Index {
     Position {
         /// Added to the place (RoBERTa starts after its padding id).
         offset: usize,
+        /// The id of a token that takes no place: it stands at `offset - 1` itself, and the tokens behind it count on as if it were
+        /// not there (RoBERTa's padding, where a text names it).
+        padding: Option<u32>,
     },
     /// The token's segment.
     Segment,
+    /// The same row for every token.
+    Always(usize),
 }
 
 /// One embedding table and how it is indexed.
@@ -84,6 +91,53 @@ pub struct Lookup {
     pub table: WeightId,
     /// Selects the row.
     pub index: Index,
+}
+
+/// How the tokens of a sequence look at each other. Families differ in these fields, not in operations.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attention {
+    /// Number of heads.
+    pub heads: usize,
+    /// Width of one head.
+    pub head_size: usize,
+    /// What is added to the scores.
+    pub bias: Bias,
+}
+
+impl Attention {
+    /// Every token looks at every token, by its scores alone (Vaswani et al., Attention Is All You Need, 2017).
+    pub fn plain(heads: usize, head_size: usize) -> Attention {
+        Attention { heads, head_size, bias: Bias::None }
+    }
+}
+
+/// What is added to the scores, after they are scaled by `1 / sqrt(head_size)` and before softmax.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Bias {
+    /// Nothing.
+    #[default]
+    None,
+    /// A learned number for each head and each distance (Shaw et al., Self-Attention with Relative Position Representations,
+    /// 2018; in buckets as in Raffel et al., T5, 2020).
+    Relative(Relative),
+}
+
+/// A relative position bias: numbers by distance, in a table that all layers of a model may share.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Relative {
+    /// The numbers, (buckets, heads), of role [`Role::Vector`](crate::engine::Role::Vector).
+    pub table: WeightId,
+    /// The bucket of each distance, key's place minus query's, from `-reach` to `reach`: `2 * reach + 1` of them. Distances beyond
+    /// have the bucket of the end.
+    pub buckets: Arc<[u32]>,
+}
+
+impl Relative {
+    /// The bucket of the distance `key - query`.
+    pub fn bucket(&self, distance: isize) -> usize {
+        let reach = (self.buckets.len() / 2) as isize;
+        self.buckets[(distance.clamp(-reach, reach) + reach) as usize] as usize
+    }
 }
 
 /// How the token rows of a sequence become one row.
@@ -131,10 +185,8 @@ pub enum Op {
     Attention {
         /// Queries, keys and values.
         qkv: ValueId,
-        /// Number of heads.
-        heads: usize,
-        /// Width of one head.
-        head_size: usize,
+        /// Heads, and how they look.
+        attention: Attention,
     },
     /// `norm(input + residual)`: same shape.
     AddNorm {
@@ -251,8 +303,9 @@ impl Graph {
     }
 
     /// Appends [`Op::Attention`].
-    pub fn attention(&mut self, qkv: ValueId, heads: usize, head_size: usize) -> ValueId {
-        self.push(Op::Attention { qkv, heads, head_size }, Rows::Tokens, heads * head_size)
+    pub fn attention(&mut self, qkv: ValueId, attention: Attention) -> ValueId {
+        let width = attention.heads * attention.head_size;
+        self.push(Op::Attention { qkv, attention }, Rows::Tokens, width)
     }
 
     /// Appends [`Op::AddNorm`].
@@ -361,7 +414,7 @@ mod tests {
         let mut g = Graph::new();
         let a = g.embed(vec![], None, 4);
         let b = g.linear(a, WeightId(0), None, Activation::Identity, 12);
-        let c = g.attention(b, 2, 2);
+        let c = g.attention(b, Attention::plain(2, 2));
         let d = g.concat(vec![a, c]);
         assert_eq!((g.node(c).width, g.node(d).width), (4, 8));
         assert_eq!(g.concat(vec![d]), d);

@@ -10,7 +10,7 @@ pub enum Role {
     /// A linear layer's matrix that stays f32 at every precision: heads and what follows pooling, where one small product
     /// decides about the answer.
     Head,
-    /// A bias or a norm's parameter, one number a column.
+    /// A bias or a norm's parameter, one number a column; or a small table that is read whole, such as the biases of relative positions.
     Vector,
     /// An embedding table, (rows, width): read row by row where it lies.
     Table,

@@ -21,9 +21,9 @@ use std::path::Path;
 use serde_json::Value as Json;
 
 use super::atomic::{AtomicFile, AtomicFolder};
-use super::gguf::{Metadata, Value, Writer};
+use super::gguf::{Array, Metadata, Value, Writer};
 use super::names::{Family, Named, OWN, Role};
-use super::package::{ARCHITECTURE, FILES, PREFIX, TOKENIZER, TRUNK};
+use super::package::{ARCHITECTURE, FILES, PREFIX, RANKS, TOKENIZER, TRUNK};
 use super::{Source, TensorPlan, checkpoint, checksums, huggingface, llama_cpp, safetensors, soundness, stored_type};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::{Bytes, Dtype, Tensor};
@@ -132,7 +132,7 @@ impl Contents {
         metadata.set(ARCHITECTURE, Value::String(family.architecture.into()));
         metadata.set("general.type", Value::String("model".into()));
         metadata.set("general.name", Value::String(model_name(source, &folder.config)));
-        let ranks = items.iter().any(|item| item.gguf_name == "cls.output.weight");
+        let ranks = items.iter().any(|item| item.gguf_name == RANKS);
         llama_cpp::describe(family, &folder.config, folder.sentence.pooling.as_ref(), ranks, &mut metadata)?;
         let rows = items.iter().find(|item| item.role == Role::TokenEmbedding).map_or(0, |item| item.tensor.rows());
         llama_cpp::describe_tokenizer(&folder.tokenizer, folder.sentence.do_lower_case, rows, &mut metadata)?;
@@ -342,15 +342,20 @@ fn model_name(source: &Source, config: &Json) -> String {
 
 fn add_files(trunk: &str, files: &BTreeMap<String, Bytes>, metadata: &mut Metadata) -> Result<()> {
     let tokenizer = checkpoint::join(trunk, "tokenizer.json");
-    let vocabulary = checkpoint::join(trunk, "vocab.txt");
+    let named = |names: &[&str]| names.iter().map(|name| checkpoint::join(trunk, name)).collect::<Vec<_>>();
+    let (vocabularies, pieces) = (named(&["vocab.txt", "vocab.json", "merges.txt"]), named(huggingface::PIECES));
     for (name, bytes) in files {
-        // tokenizer.json is complete; where it is there, nothing reads the other.
-        if *name == vocabulary && files.contains_key(&tokenizer) {
+        // tokenizer.json is complete; where it is there, nothing reads the others.
+        if (vocabularies.contains(name) || pieces.contains(name)) && files.contains_key(&tokenizer) {
             continue;
         }
-        let Ok(text) = std::str::from_utf8(bytes) else { return fail(ErrorKind::InvalidFile, format!("{name} is not UTF-8")) };
         let key = if *name == tokenizer { TOKENIZER.to_owned() } else { format!("{FILES}{name}") };
-        metadata.set(key, Value::String(text.to_owned()));
+        let value = match std::str::from_utf8(bytes) {
+            _ if pieces.contains(name) => Value::Array(Array::U8(bytes.to_vec())),
+            Ok(text) => Value::String(text.to_owned()),
+            Err(_) => return fail(ErrorKind::InvalidFile, format!("{name} is not UTF-8")),
+        };
+        metadata.set(key, value);
     }
     Ok(())
 }

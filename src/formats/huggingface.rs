@@ -32,6 +32,12 @@ pub struct TokenizerFiles {
     pub json: Option<Bytes>,
     /// `vocab.txt`.
     pub vocab: Option<Bytes>,
+    /// `vocab.json`.
+    pub vocab_json: Option<Bytes>,
+    /// `merges.txt`.
+    pub merges: Option<Bytes>,
+    /// A model of SentencePiece, with the name of its file: one of [`PIECES`].
+    pub pieces: Option<(String, Bytes)>,
     /// `tokenizer_config.json`, an object.
     pub config: Option<Value>,
     /// `special_tokens_map.json`, an object.
@@ -52,6 +58,9 @@ pub fn open(source: &Source) -> Result<Folder> {
         tokenizer: TokenizerFiles {
             json: source.read(&named("tokenizer.json"))?,
             vocab: source.read(&named("vocab.txt"))?,
+            vocab_json: source.read(&named("vocab.json"))?,
+            merges: source.read(&named("merges.txt"))?,
+            pieces: pieces(source, &dir)?,
             config: source.object(&named("tokenizer_config.json"))?,
             special_tokens: source.object(&named("special_tokens_map.json"))?,
         },
@@ -59,9 +68,32 @@ pub fn open(source: &Source) -> Result<Folder> {
     })
 }
 
+/// The files that a tokenizer is made from, models of SentencePiece aside.
+pub(super) const VOCABULARIES: &[&str] = &["tokenizer.json", "vocab.txt", "vocab.json"];
+
+/// The names that models of SentencePiece have.
+pub const PIECES: &[&str] = &["sentencepiece.bpe.model", "spiece.model", "spm.model"];
+
+fn pieces(source: &Source, dir: &str) -> Result<Option<(String, Bytes)>> {
+    for name in PIECES {
+        if let Some(bytes) = source.read(&checkpoint::join(dir, name))? {
+            return Ok(Some(((*name).to_owned(), bytes)));
+        }
+    }
+    Ok(None)
+}
+
 /// Small files of the Transformer's folder that say how the model is used; `sentence` has a list of more.
-const SMALL: &[&str] =
-    &["config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt"];
+const SMALL: &[&str] = &[
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+];
 
 /// Names of files that models have, all or their ends. No other is ever written into a folder, whatever a GGUF file says.
 const WRITTEN: &[&str] = &["vocab.txt", "merges.txt", "README.md"];
@@ -82,7 +114,7 @@ pub(super) fn files(source: &Source) -> Result<(String, BTreeMap<String, Bytes>)
     let listed =
         if entries.is_empty() { Vec::new() } else { modules::classify(entries).map_err(|e| e.within(source.label(sentence::MODULES)))? };
     let trunk = listed.first().map(|(_, dir)| dir.clone()).unwrap_or_default();
-    let of_trunk = SMALL.iter().chain(sentence::SETTINGS).map(|name| checkpoint::join(&trunk, name));
+    let of_trunk = SMALL.iter().chain(PIECES).chain(sentence::SETTINGS).map(|name| checkpoint::join(&trunk, name));
     let of_modules = listed.iter().filter(|(_, dir)| !dir.is_empty()).map(|(_, dir)| checkpoint::join(dir, "config.json"));
     let of_root = [sentence::MODULES, sentence::PROMPTS].map(str::to_owned);
     let names = source.names().unwrap_or_else(|| of_trunk.chain(of_modules).chain(of_root).collect());

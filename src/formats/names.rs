@@ -44,7 +44,7 @@ pub struct Family {
     pub prefix: &'static str,
     /// Buffers that the model makes itself.
     buffers: &'static [&'static str],
-    rows: &'static [Row],
+    rows: &'static [&'static [Row]],
 }
 
 const fn trunk(theirs: &'static str, gguf: &'static str, role: Role) -> Row {
@@ -55,30 +55,105 @@ const fn head(theirs: &'static str, gguf: &'static str) -> Row {
     Row { theirs, gguf, role: Role::Head, trunk: false }
 }
 
-/// Every family. A new one is one entry.
-const FAMILIES: &[Family] = &[Family {
-    model_type: "bert",
-    architecture: "bert",
-    prefix: "bert.",
-    buffers: &["embeddings.position_ids", "embeddings.token_type_ids"],
-    rows: &[
-        trunk("embeddings.word_embeddings", "token_embd", Role::TokenEmbedding),
-        trunk("embeddings.token_type_embeddings", "token_types", Role::SmallEmbedding),
-        trunk("embeddings.position_embeddings", "position_embd", Role::SmallEmbedding),
-        trunk("embeddings.LayerNorm", "token_embd_norm", Role::Vector),
-        trunk("encoder.layer.{}.attention.self.query", "blk.{}.attn_q", Role::Linear),
-        trunk("encoder.layer.{}.attention.self.key", "blk.{}.attn_k", Role::Linear),
-        trunk("encoder.layer.{}.attention.self.value", "blk.{}.attn_v", Role::Linear),
-        trunk("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", Role::Linear),
-        trunk("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
-        trunk("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up", Role::Linear),
-        trunk("encoder.layer.{}.output.dense", "blk.{}.ffn_down", Role::Linear),
-        trunk("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm", Role::Vector),
-        // What llama.cpp calls cls is a dense layer on the first token, with tanh: BERT's pooler.
-        Row { theirs: "pooler.dense", gguf: "cls", role: Role::Head, trunk: true },
-        head("classifier", "cls.output"),
-    ],
-}];
+/// The embeddings of BERT and of most families after it.
+const EMBEDDINGS: &[Row] = &[
+    trunk("embeddings.word_embeddings", "token_embd", Role::TokenEmbedding),
+    trunk("embeddings.token_type_embeddings", "token_types", Role::SmallEmbedding),
+    trunk("embeddings.position_embeddings", "position_embd", Role::SmallEmbedding),
+    trunk("embeddings.LayerNorm", "token_embd_norm", Role::Vector),
+];
+
+/// Their layers.
+const LAYERS: &[Row] = &[
+    trunk("encoder.layer.{}.attention.self.query", "blk.{}.attn_q", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.key", "blk.{}.attn_k", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.value", "blk.{}.attn_v", Role::Linear),
+    trunk("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", Role::Linear),
+    trunk("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up", Role::Linear),
+    trunk("encoder.layer.{}.output.dense", "blk.{}.ffn_down", Role::Linear),
+    trunk("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm", Role::Vector),
+];
+
+/// What llama.cpp calls cls is a dense layer on the first token, with tanh: BERT's pooler.
+const POOLER: &[Row] = &[Row { theirs: "pooler.dense", gguf: "cls", role: Role::Head, trunk: true }];
+
+/// RoBERTa's classifier, whose first layer is what llama.cpp calls cls.
+const TWO_LAYERS: &[Row] = &[head("classifier.dense", "cls"), head("classifier.out_proj", "cls.output")];
+
+/// Buffers of checkpoints that older versions of `transformers` wrote.
+const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
+
+/// A family of this name, with BERT's tensors.
+const fn family(model_type: &'static str, architecture: &'static str, prefix: &'static str, rows: &'static [&'static [Row]]) -> Family {
+    Family { model_type, architecture, prefix, buffers: BUFFERS, rows }
+}
+
+/// Every family. A new one is one entry. Where llama.cpp computes the same, it has llama.cpp's architecture, and BERT, which comes first,
+/// stands for files that do not say more. Others have an architecture of their own, so that llama.cpp refuses them rather than
+/// computing something else: RoBERTa's positions begin behind its padding id.
+const FAMILIES: &[Family] = &[
+    family("bert", "bert", "bert.", &[EMBEDDINGS, LAYERS, POOLER, &[head("classifier", "cls.output")]]),
+    family("roberta", "roberta", "roberta.", &[EMBEDDINGS, LAYERS, POOLER, TWO_LAYERS]),
+    family("camembert", "camembert", "roberta.", &[EMBEDDINGS, LAYERS, POOLER, TWO_LAYERS]),
+    family("xlm-roberta", "xlm-roberta", "roberta.", &[EMBEDDINGS, LAYERS, POOLER, TWO_LAYERS]),
+    family("distilbert", "bert", "distilbert.", &[EMBEDDINGS, DISTILBERT]),
+    family(
+        "electra",
+        "electra",
+        "electra.",
+        &[EMBEDDINGS, LAYERS, &[trunk("embeddings_project", "token_embd_up", Role::Linear)], TWO_LAYERS],
+    ),
+    family("albert", "albert", "albert.", &[EMBEDDINGS, ALBERT, &[head("classifier", "cls.output")]]),
+    family(
+        "ernie",
+        "ernie",
+        "ernie.",
+        &[
+            EMBEDDINGS,
+            &[trunk("embeddings.task_type_embeddings", "task_types", Role::SmallEmbedding)],
+            LAYERS,
+            POOLER,
+            &[head("classifier", "cls.output")],
+        ],
+    ),
+    family("mpnet", "mpnet", "mpnet.", &[EMBEDDINGS, MPNET, LAYERS, POOLER, TWO_LAYERS]),
+];
+
+/// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
+const DISTILBERT: &[Row] = &[
+    trunk("transformer.layer.{}.attention.q_lin", "blk.{}.attn_q", Role::Linear),
+    trunk("transformer.layer.{}.attention.k_lin", "blk.{}.attn_k", Role::Linear),
+    trunk("transformer.layer.{}.attention.v_lin", "blk.{}.attn_v", Role::Linear),
+    trunk("transformer.layer.{}.attention.out_lin", "blk.{}.attn_output", Role::Linear),
+    trunk("transformer.layer.{}.sa_layer_norm", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up", Role::Linear),
+    trunk("transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down", Role::Linear),
+    trunk("transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm", Role::Vector),
+];
+
+/// `{}` is the group of layers, followed by the number of the set of weights in it.
+const ALBERT: &[Row] = &[
+    trunk("encoder.embedding_hidden_mapping_in", "token_embd_up", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.attention.query", "blk.{}.attn_q", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.attention.key", "blk.{}.attn_k", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.attention.value", "blk.{}.attn_v", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.attention.dense", "blk.{}.attn_output", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.attention.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("encoder.albert_layer_groups.{}.ffn", "blk.{}.ffn_up", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.ffn_output", "blk.{}.ffn_down", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.full_layer_layer_norm", "blk.{}.layer_output_norm", Role::Vector),
+    Row { theirs: "pooler", gguf: "cls", role: Role::Head, trunk: true },
+];
+
+const MPNET: &[Row] = &[
+    trunk("encoder.layer.{}.attention.attn.q", "blk.{}.attn_q", Role::Linear),
+    trunk("encoder.layer.{}.attention.attn.k", "blk.{}.attn_k", Role::Linear),
+    trunk("encoder.layer.{}.attention.attn.v", "blk.{}.attn_v", Role::Linear),
+    trunk("encoder.layer.{}.attention.attn.o", "blk.{}.attn_output", Role::Linear),
+    trunk("encoder.layer.{}.attention.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("encoder.relative_attention_bias", "attn_rel_b", Role::SmallEmbedding),
+];
 
 /// Query, key and value as one matrix, which other converters write, and the rows that it is split into.
 pub const FUSED: (&str, [&str; 3]) = ("attn_qkv", ["attn_q", "attn_k", "attn_v"]);
@@ -121,6 +196,10 @@ impl Family {
         FAMILIES.iter().map(|f| f.architecture)
     }
 
+    fn rows(&self) -> impl Iterator<Item = &'static Row> {
+        self.rows.iter().flat_map(|rows| rows.iter())
+    }
+
     /// Whether a tensor is a buffer that the model makes itself.
     pub fn is_buffer(&self, name: &str) -> bool {
         self.buffers.contains(&name.strip_prefix(self.prefix).unwrap_or(name))
@@ -137,11 +216,11 @@ impl Family {
         let bare = name.strip_prefix(self.prefix).unwrap_or(name);
         let (layer, parameter) = bare.rsplit_once('.').unwrap_or((bare, ""));
         let parameter = OLD_PARAMETERS.iter().find(|(old, _)| *old == parameter).map_or(parameter, |(_, new)| new);
-        let row = self.rows.iter().find_map(|row| Some((row, number(row.theirs, layer)?)));
+        let row = self.rows().find_map(|row| Some((row, number(row.theirs, layer)?)));
         match row.filter(|_| matches!(parameter, "weight" | "bias")) {
             Some((row, number)) => {
                 let role = if parameter == "bias" { Role::Vector } else { row.role };
-                Named { name: format!("{}.{parameter}", fill(row.gguf, number)), role, shared: true }
+                Named { name: format!("{}.{parameter}", fill(row.gguf, &number)), role, shared: true }
             }
             None => {
                 // What is no weight of a layer is a table of numbers of its own, such as a crf's transitions.
@@ -160,23 +239,29 @@ impl Family {
         if !matches!(parameter, "weight" | "bias") {
             return None;
         }
-        let (row, number) = self.rows.iter().find_map(|row| Some((row, number(row.gguf, layer)?)))?;
+        let (row, number) = self.rows().find_map(|row| Some((row, number(row.gguf, layer)?)))?;
         let prefix = if row.trunk { prefix } else { "" };
-        Some(format!("{prefix}{}.{parameter}", fill(row.theirs, number)))
+        Some(format!("{prefix}{}.{parameter}", fill(row.theirs, &number)))
     }
 }
 
-/// The number that stands for `{}` in `name`, 0 where the pattern has none; `None` where it does not match.
-fn number(pattern: &str, name: &str) -> Option<usize> {
-    let Some((before, after)) = pattern.split_once("{}") else { return (pattern == name).then_some(0) };
+/// What stands for `{}` in `name`, empty where the pattern has none; `None` where it does not match.
+fn number(pattern: &str, name: &str) -> Option<String> {
+    let Some((before, after)) = pattern.split_once("{}") else { return (pattern == name).then(String::new) };
     let digits = name.strip_prefix(before)?.strip_suffix(after)?;
-    let number: usize = digits.parse().ok()?;
+    // Two numbers, of a group of layers and of a set of weights in it, are one with a point in GGUF names.
+    let parts: Vec<&str> = digits.split(if before.starts_with(GROUPS) { IN_GROUP } else { "." }).collect();
     // "+1" and "01" are other names.
-    (number.to_string() == digits).then_some(number)
+    let is_number = |digits: &&str| digits.parse::<usize>().is_ok_and(|number| number.to_string() == *digits);
+    (parts.len() <= 2 && parts.iter().all(is_number)).then(|| parts.join("."))
 }
 
-fn fill(pattern: &str, number: usize) -> String {
-    pattern.replace("{}", &number.to_string())
+/// ALBERT's names of a group of layers, and of a set of weights in it.
+const GROUPS: &str = "encoder.albert_layer_groups.";
+const IN_GROUP: &str = ".albert_layers.";
+
+fn fill(pattern: &str, number: &str) -> String {
+    pattern.replace("{}", &if pattern.starts_with(GROUPS) { number.replace('.', IN_GROUP) } else { number.to_owned() })
 }
 
 #[cfg(test)]
@@ -189,18 +274,22 @@ mod tests {
 
     #[test]
     fn every_name_goes_there_and_back() {
-        for row in bert().rows {
-            for parameter in ["weight", "bias"] {
-                let theirs = format!("{}{}.{parameter}", if row.trunk { "bert." } else { "" }, fill(row.theirs, 11));
-                let named = bert().to_gguf(&theirs);
+        for family in FAMILIES {
+            let number = if family.model_type == "albert" { "11.3" } else { "11" };
+            for (row, parameter) in family.rows().flat_map(|row| ["weight", "bias"].map(|parameter| (row, parameter))) {
+                let theirs = format!("{}{}.{parameter}", if row.trunk { family.prefix } else { "" }, fill(row.theirs, number));
+                let named = family.to_gguf(&theirs);
                 assert!(named.shared && !named.name.contains("cloze"), "{named:?}");
                 assert_eq!(named.role == Role::Vector, parameter == "bias" || row.role == Role::Vector);
-                assert_eq!(bert().to_theirs(&named.name, "bert."), Some(theirs.clone()));
-                let bare = theirs.trim_start_matches("bert.");
-                assert_eq!(bert().to_gguf(bare), named);
-                assert_eq!(bert().to_theirs(&named.name, "").as_deref(), Some(bare));
+                assert_eq!(family.to_theirs(&named.name, family.prefix), Some(theirs.clone()));
+                let bare = theirs.trim_start_matches(family.prefix);
+                assert_eq!(family.to_gguf(bare), named);
+                assert_eq!(family.to_theirs(&named.name, "").as_deref(), Some(bare));
             }
         }
+        let albert = Family::of_model_type("albert").unwrap();
+        let set = "albert.encoder.albert_layer_groups.1.albert_layers.0.ffn_output.weight";
+        assert_eq!(albert.to_gguf(set).name, "blk.1.0.ffn_down.weight");
     }
 
     #[test]

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value as Json;
 
-use super::gguf::{Metadata, Reader, Value};
+use super::gguf::{Array, Metadata, Reader, Value};
 use super::names::{FUSED, Family, OWN};
 use super::source::inside;
-use super::{Weights, llama_cpp};
+use super::{Weights, huggingface, llama_cpp};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::{Bytes, Tensor};
 
@@ -26,6 +26,8 @@ pub(super) const TOKENIZER: &str = "tokenizer.huggingface.json";
 /// llama.cpp's key of the number of files that a model is spread over.
 const SPLIT: &str = "split.count";
 pub(super) const ARCHITECTURE: &str = "general.architecture";
+/// The tensor by which a file ranks: llama.cpp pools such a model by its classifier.
+pub(super) const RANKS: &str = "cls.output.weight";
 
 /// A GGUF file as a folder.
 #[derive(Debug)]
@@ -47,14 +49,22 @@ impl Package {
         let Some(architecture) = metadata.text(ARCHITECTURE)? else {
             return fail(ErrorKind::InvalidFile, format!("setting {ARCHITECTURE:?} is missing; the file holds no model"));
         };
-        let Some(family) = Family::of_architecture(architecture) else {
+        let trunk = metadata.text(TRUNK)?.unwrap_or_default().to_owned();
+        let Some(family) = stated_family(metadata, &trunk).or_else(|| Family::of_architecture(architecture)) else {
             let known: Vec<_> = Family::architectures().collect();
             let told = format!("setting {ARCHITECTURE:?} is {architecture:?}; this version opens {}", known.join(", "));
             return fail(ErrorKind::Unsupported, told);
         };
-        let trunk = metadata.text(TRUNK)?.unwrap_or_default().to_owned();
+        if family.architecture != architecture {
+            let told = format!(
+                "setting {ARCHITECTURE:?} is {architecture:?}, and the file's own config.json says model_type {:?}, which is {:?}; convert the model again",
+                family.model_type, family.architecture
+            );
+            return fail(ErrorKind::InvalidFile, told);
+        }
         let weights = weights(family, &reader, &trunk)?;
-        let files = files(family, metadata, &trunk, weights.get(&trunk))?;
+        let ranks = reader.tensors().any(|(name, _)| name == RANKS);
+        let files = files(family, metadata, &trunk, weights.get(&trunk), ranks)?;
         Ok(Package { reader, bytes: bytes.clone(), files, weights })
     }
 
@@ -82,6 +92,13 @@ impl Package {
     pub(super) fn bytes(&self) -> &Bytes {
         &self.bytes
     }
+}
+
+/// The family that the file's own config.json names: several may have one architecture.
+fn stated_family(metadata: &Metadata, trunk: &str) -> Option<&'static Family> {
+    let key = format!("{FILES}{}", super::checkpoint::join(trunk, "config.json"));
+    let config: Json = serde_json::from_str(metadata.text(&key).ok()??).ok()?;
+    Family::of_model_type(config.get("model_type")?.as_str()?)
 }
 
 /// The tensors by folder, under their Hugging Face names.
@@ -141,15 +158,20 @@ fn pooling(files: &BTreeMap<String, Bytes>) -> Option<Json> {
 }
 
 /// The folder's files.
-fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Weights>) -> Result<BTreeMap<String, Bytes>> {
+fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Weights>, ranks: bool) -> Result<BTreeMap<String, Bytes>> {
     let mut files = BTreeMap::new();
     for (key, value) in metadata.iter() {
         let Some(name) = key.strip_prefix(FILES) else { continue };
-        let Value::String(text) = value else { return fail(ErrorKind::InvalidFile, format!("setting {key:?} is not a text")) };
+        let content = match value {
+            Value::String(text) => Bytes::owned(text.clone()),
+            // Files that are no text: models of SentencePiece.
+            Value::Array(Array::U8(bytes)) => Bytes::owned(bytes.clone()),
+            _ => return fail(ErrorKind::InvalidFile, format!("setting {key:?} is not the content of a file")),
+        };
         if inside(name).as_deref() != Some(name) {
             return fail(ErrorKind::InvalidFile, format!("setting {key:?}: {name:?} is no name of a file in a folder"));
         }
-        files.insert(name.to_owned(), Bytes::owned(text.clone()));
+        files.insert(name.to_owned(), content);
     }
     let in_trunk = |name: &str| super::checkpoint::join(trunk, name);
     match files.get(&in_trunk("config.json")) {
@@ -157,7 +179,6 @@ fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Wei
             let config = serde_json::from_slice(config).map_err(|e| {
                 Error::new(ErrorKind::InvalidFile, format!("setting \"{FILES}{}\": {}", in_trunk("config.json"), json_message(&e)))
             })?;
-            let ranks = weights.is_some_and(|weights| weights.get("classifier.weight").is_some());
             llama_cpp::check(family, metadata, &config, pooling(&files).as_ref(), ranks)?;
         }
         None => {
@@ -170,7 +191,7 @@ fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Wei
     }
     if let Some(json) = metadata.text(TOKENIZER)? {
         files.insert(in_trunk("tokenizer.json"), Bytes::owned(json.to_owned()));
-    } else if !["tokenizer.json", "vocab.txt"].iter().any(|name| files.contains_key(&in_trunk(name)))
+    } else if !huggingface::VOCABULARIES.iter().chain(huggingface::PIECES).any(|name| files.contains_key(&in_trunk(name)))
         && let Some(json) = llama_cpp::tokenizer_json(metadata)?
     {
         files.insert(in_trunk("tokenizer.json"), Bytes::owned(json));

@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::loader::Loader;
-use super::{bert, trunk::Trunk};
+use super::{albert, bert, distilbert, electra, ernie, mpnet, roberta, trunk::Trunk};
 use crate::engine::graph::Activation;
 use crate::error::{Error, ErrorKind, Result, fail};
 
@@ -16,7 +16,15 @@ struct Family {
 }
 
 /// Every family. A new one is one file and one row.
-const FAMILIES: &[Family] = &[Family { model_types: &["bert"], build: bert::build }];
+const FAMILIES: &[Family] = &[
+    Family { model_types: &["bert"], build: bert::build },
+    Family { model_types: &["roberta", "camembert", "xlm-roberta"], build: roberta::build },
+    Family { model_types: &["distilbert"], build: distilbert::build },
+    Family { model_types: &["electra"], build: electra::build },
+    Family { model_types: &["albert"], build: albert::build },
+    Family { model_types: &["ernie"], build: ernie::build },
+    Family { model_types: &["mpnet"], build: mpnet::build },
+];
 
 /// The `model_type`s that open.
 pub fn model_types() -> impl Iterator<Item = &'static str> {
@@ -86,6 +94,15 @@ impl<'a> Fields<'a> {
         match self.required(name)?.as_u64() {
             Some(n @ 1..=LARGEST_SIZE) => Ok(n as usize),
             _ => self.wrong(name, "a whole number from 1 to 16777216"),
+        }
+    }
+
+    /// A token's id: a whole number from 0 below 2^24.
+    pub(super) fn id_or(&self, name: &str, default: u32) -> Result<u32> {
+        match self.get(name).map(Value::as_u64) {
+            None => Ok(default),
+            Some(Some(id @ 0..LARGEST_SIZE)) => Ok(id as u32),
+            Some(_) => self.wrong(name, "a whole number from 0 to 16777215"),
         }
     }
 

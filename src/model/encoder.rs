@@ -132,6 +132,7 @@ impl Encoder {
         let hidden = self.layers(graph, LayerChoice::Last)?;
         let input = match head.input {
             Input::Pooler => self.pooler(graph, hidden)?,
+            Input::First => graph.pool(hidden, Reduce::Start),
             Input::Tokens => hidden,
             Input::Picked => graph.pick(hidden),
         };

@@ -29,6 +29,9 @@ pub enum Kind {
     Extract,
     /// Which word a blank stands for.
     FillMask,
+    /// Whether a token was put in another's place (ELECTRA's discriminator): one number a token, above 0 where it seems so; no task
+    /// of this version.
+    Replaced,
     /// Which of several texts fits; no task of this version.
     MultipleChoice,
 }
@@ -41,6 +44,7 @@ impl Kind {
         ("tag", Kind::Tag),
         ("extract", Kind::Extract),
         ("fill_mask", Kind::FillMask),
+        ("replaced", Kind::Replaced),
         ("multiple_choice", Kind::MultipleChoice),
     ];
 
@@ -55,6 +59,8 @@ impl Kind {
 pub(super) enum Input {
     /// BERT's pooler: one row a sequence.
     Pooler,
+    /// The last hidden state of the first token: one row a sequence.
+    First,
     /// The last hidden state: one row a token.
     Tokens,
     /// The last hidden state of the tokens that the batch picks: a row for each of them alone.
@@ -73,6 +79,16 @@ pub(super) enum LayerRow {
     Decoder { weight: &'static str, biases: &'static [&'static str] },
 }
 
+impl LayerRow {
+    /// Whether the checkpoint has the layer. A decoder may be the trunk's own table.
+    fn is_in(&self, loader: &Loader) -> bool {
+        match self {
+            LayerRow::Linear { name, .. } | LayerRow::Norm { name } => loader.has(&format!("{name}.weight")),
+            LayerRow::Decoder { .. } => true,
+        }
+    }
+}
+
 /// How many outputs a layer has.
 #[derive(Clone, Copy)]
 pub(super) enum Width {
@@ -80,6 +96,8 @@ pub(super) enum Width {
     Labels,
     /// So many.
     Fixed(usize),
+    /// As many as the hidden states are wide.
+    Hidden,
     /// As many as the token embedding has columns.
     Embedding,
 }
@@ -180,8 +198,8 @@ pub(super) fn take(rows: &[Row], config: &Fields<'_>, loader: &mut Loader, groun
 }
 
 /// Whether the tensors are this row's: several classes call theirs `classifier`. The class that config.json names decides; where
-/// it names none of them, transitions between labels do, which only a tagger has, and then the pooler, which only heads of whole
-/// texts read.
+/// it names none of them, transitions between labels do, which only a tagger has, and then the layers that the checkpoint has: those on
+/// the pooler where there is one.
 fn is_meant(row: &Row, rows: &[Row], config: &Fields<'_>, loader: &Loader, pooler: bool) -> Result<bool> {
     let named = classes(config)?;
     let is_named = |row: &Row| named.iter().any(|class| row.classes.iter().any(|end| class.ends_with(end)));
@@ -192,7 +210,9 @@ fn is_meant(row: &Row, rows: &[Row], config: &Fields<'_>, loader: &Loader, poole
     if let Some(tagger) = rivals().find(|other| other.crf.is_some_and(|prefix| loader.has_any(prefix))) {
         return Ok(tagger.kind == row.kind);
     }
-    Ok(rivals().find(|other| (other.input == Input::Pooler) == pooler).is_none_or(|first| first.kind == row.kind))
+    let whole = |row: &&Row| row.layers.iter().all(|layer| layer.is_in(loader));
+    let likely = rivals().filter(whole).find(|other| (other.input == Input::Pooler) == pooler).or_else(|| rivals().find(whole));
+    Ok(likely.is_none_or(|first| first.kind == row.kind))
 }
 
 /// `architectures`, where it is stated.
@@ -232,6 +252,7 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
             let weight = format!("{name}.weight");
             let outputs = match width {
                 Width::Fixed(n) => *n,
+                Width::Hidden => ground.hidden,
                 Width::Labels => loader.rows(&weight).unwrap_or(0),
                 Width::Embedding => loader.width(ground.tokens),
             };

@@ -50,6 +50,11 @@ impl Loader {
         self.weight(Role::Vector, names, &[len / names.len()])
     }
 
+    /// A table that is read whole, row after row: few numbers, all of them in use.
+    pub(super) fn whole_table(&mut self, name: &str, rows: usize, width: usize) -> Result<WeightId> {
+        self.weight(Role::Vector, &[name.to_owned()], &[rows, width])
+    }
+
     /// The embedding table `name`.
     pub(super) fn table(&mut self, name: &str, rows: usize, width: usize) -> Result<WeightId> {
         self.weight(Role::Table, &[name.to_owned()], &[rows, width])

@@ -5,15 +5,22 @@
 //! trunk, once for all families: layer choice, pooling, the pooler and dense layers ([`pooling`], [`dense`]), and the heads for
 //! other tasks ([`heads`], [`labels`], [`crf`]). The result goes to `tasks`, which feeds it packed batches.
 
+mod albert;
 mod bert;
 pub mod config;
 pub mod crf;
 mod dense;
+mod distilbert;
+mod electra;
 mod encoder;
+mod ernie;
 pub mod heads;
 pub mod labels;
 mod loader;
+mod mpnet;
 pub mod pooling;
+mod postnorm;
+mod roberta;
 mod trunk;
 
 pub use encoder::{Encoder, Output, Setup};

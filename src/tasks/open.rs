@@ -65,6 +65,10 @@ impl Model {
             let tokenizer = Tokenizer::open(&Files {
                 json: files.json.as_deref(),
                 vocab: files.vocab.as_deref(),
+                vocab_json: files.vocab_json.as_deref(),
+                merges: files.merges.as_deref(),
+                pieces: files.pieces.as_ref().map(|(name, bytes)| (name.as_str(), &**bytes)),
+                model_type: config.get("model_type").and_then(serde_json::Value::as_str),
                 config: files.config.as_ref(),
                 special_tokens: files.special_tokens.as_ref(),
                 lower_case: sentence.do_lower_case,

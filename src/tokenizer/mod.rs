@@ -1,17 +1,20 @@
 //! Which tokens does a text have, and where in the text does each stand?
 //!
 //! One adapter over the `tokenizers` crate, which is the reference's own. A model's files -> [`Tokenizer::open`] (tokenizer.json,
-//! or vocab.txt with its settings) -> [`Tokenizer::encode`] -> [`Encoded`]: windows of token ids, each within the [`Limit`],
+//! or the files of a vocabulary and its settings) -> [`Tokenizer::encode`] -> [`Encoded`]: windows of token ids, each within the [`Limit`],
 //! special tokens added, every token with its place in the text. `tasks` packs the windows into a batch for the encoder, and
 //! shows places in the caller's unit by an [`OffsetMap`].
 //!
 //! Only the crate's single-text calls are used: its batch calls start a global thread pool and read the environment.
 
 mod blanks;
+mod byte_level;
 mod content;
 mod encode;
 mod offsets;
 mod open;
+mod pieces;
+mod sentencepiece;
 mod special;
 mod template;
 mod vocabulary;

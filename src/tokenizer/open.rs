@@ -1,7 +1,9 @@
 //! Which tokenizer do a model's files describe?
 //!
-//! `tokenizer.json` is complete and comes first; `vocab.txt` needs BERT's rules beside it. `tokenizer_config.json` changes both,
-//! in the way in which the reference lets it.
+//! `tokenizer.json` is complete and comes first. The files of a vocabulary alone need the rules of a family beside it: `vocab.txt`
+//! ([`vocabulary`]), `vocab.json` with `merges.txt` ([`byte_level`]), a model of SentencePiece ([`pieces`]). Whose rules they are, the
+//! class in `tokenizer_config.json` says, or else the family of the model. `tokenizer_config.json` also changes them, in the way in
+//! which the reference lets it.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +13,7 @@ use tokenizers::{Model, ModelWrapper, PostProcessorWrapper, TruncationDirection}
 use super::content::guarded;
 use super::special::SpecialTokens;
 use super::template::Template;
-use super::{Tokenizer, Truncation, vocabulary};
+use super::{Tokenizer, Truncation, byte_level, pieces, special, vocabulary};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
 /// What a model's files say about its tokenizer.
@@ -21,6 +23,14 @@ pub struct Files<'a> {
     pub json: Option<&'a [u8]>,
     /// vocab.txt.
     pub vocab: Option<&'a [u8]>,
+    /// vocab.json and merges.txt.
+    pub vocab_json: Option<&'a [u8]>,
+    /// The other of the two.
+    pub merges: Option<&'a [u8]>,
+    /// A model of SentencePiece, and the name of its file.
+    pub pieces: Option<(&'a str, &'a [u8])>,
+    /// `model_type` in config.json.
+    pub model_type: Option<&'a str>,
     /// tokenizer_config.json.
     pub config: Option<&'a Value>,
     /// special_tokens_map.json.
@@ -43,14 +53,16 @@ impl Tokenizer {
     /// here; the message names the file.
     pub fn open(files: &Files<'_>) -> Result<Tokenizer> {
         let special = SpecialTokens::read(files.config, files.special_tokens)?;
-        let mut inner = match (files.json, files.vocab) {
-            (Some(json), _) => from_json(json, files.config, &special)?,
-            (None, Some(vocab)) => vocabulary::build(vocab, configured(None, files.config)?, &special)?,
-            (None, None) => {
-                return fail(ErrorKind::InvalidFile, "the model has neither tokenizer.json nor vocab.txt; one of them must be there");
+        let (mut inner, file) = match files {
+            Files { json: Some(json), .. } => (from_json(json, files.config, &special)?, "tokenizer.json"),
+            Files { vocab: Some(vocab), .. } => (from_vocab(vocab, files, special)?, "vocab.txt"),
+            Files { vocab_json: Some(vocab), merges: Some(merges), .. } => (from_merges(vocab, merges, files, special)?, "vocab.json"),
+            Files { pieces: Some((name, pieces)), .. } => (from_pieces(pieces, files, special).map_err(|e| e.within(name))?, *name),
+            _ => {
+                let told = "the model has no tokenizer.json, vocab.txt, vocab.json with merges.txt, nor a model of SentencePiece; one of them must be there";
+                return fail(ErrorKind::InvalidFile, told);
             }
         };
-        let file = if files.json.is_some() { "tokenizer.json" } else { "vocab.txt" };
         let truncation_side = side(files.config, &inner)?;
         finish(&mut inner, files).map_err(|e| e.within(file))?;
         let single = Template::learn(&inner, false).map_err(|e| e.within(file))?;
@@ -82,8 +94,52 @@ fn from_json(json: &[u8], config: Option<&Value>, special: &SpecialTokens) -> Re
             guarded("tokenizer.json", || inner.with_normalizer(Some(changed)).map(|_| ()))?;
         }
     }
-    special.register(&mut inner, false)?;
+    special.register(&mut inner)?;
     Ok(inner)
+}
+
+/// WordPiece by the rules of MPNet, or else of BERT.
+fn from_vocab(vocab: &[u8], files: &Files<'_>, special: SpecialTokens) -> Result<tokenizers::Tokenizer> {
+    let kind = vocabulary::KINDS.iter().find(|kind| is_of(files, kind.class, kind.model_type)).unwrap_or(&vocabulary::BERT);
+    vocabulary::build(kind, vocab, configured(None, files.config)?, &special.completed(kind.special))
+}
+
+fn from_merges(vocab: &[u8], merges: &[u8], files: &Files<'_>, special: SpecialTokens) -> Result<tokenizers::Tokenizer> {
+    let prefix_space = flag(files.config, "add_prefix_space")?.flatten().unwrap_or(false);
+    let trim = flag(files.config, "trim_offsets")?.flatten().unwrap_or(true);
+    byte_level::build(vocab, merges, prefix_space, trim, &special.completed(special::ROBERTA))
+}
+
+fn from_pieces(bytes: &[u8], files: &Files<'_>, special: SpecialTokens) -> Result<tokenizers::Tokenizer> {
+    let Some(kind) = pieces::KINDS.iter().find(|kind| is_of(files, kind.class, kind.model_type)) else {
+        let known: Vec<_> = pieces::KINDS.iter().map(|kind| kind.model_type).collect();
+        let told = format!(
+            "the family {:?} makes no tokenizer of it; {} do: give the folder a tokenizer.json",
+            files.model_type.unwrap_or_default(),
+            known.join(", ")
+        );
+        return fail(ErrorKind::Unsupported, told);
+    };
+    let option = |name| Ok::<_, Error>(flag(files.config, name)?.flatten());
+    let settings = pieces::Settings {
+        lowercase: option("do_lower_case")?,
+        keep_accents: option("keep_accents")?,
+        prefix_space: option("add_prefix_space")?,
+    };
+    pieces::build(kind, bytes, settings, &special.completed(kind.special))
+}
+
+/// The class that tokenizer_config.json names, without the word that marks the reference's fast ones.
+fn class(config: Option<&Value>) -> Option<&str> {
+    config.and_then(|c| c.get("tokenizer_class")).and_then(Value::as_str).map(|class| class.trim_end_matches("Fast"))
+}
+
+/// Whether the files are of that class: they name it, or name none and the model is of that family.
+fn is_of(files: &Files<'_>, name: &str, model_type: &str) -> bool {
+    match class(files.config) {
+        Some(class) if !GENERIC_CLASSES.contains(&class) => class == name,
+        _ => files.model_type == Some(model_type),
+    }
 }
 
 /// The part of tokenizer.json that is looked at before the crate reads it all; the rest is only checked for being JSON, since
@@ -118,7 +174,7 @@ fn check_json(json: &[u8]) -> Result<()> {
 /// BERT's normaliser as tokenizer_config.json wants it. A stored one is changed as the reference does: by every option that the
 /// file states, and where it names a class of tokenizer with options, by that class's defaults too.
 fn configured(stored: Option<BertNormalizer>, config: Option<&Value>) -> Result<BertNormalizer> {
-    let class = config.and_then(|c| c.get("tokenizer_class")).and_then(Value::as_str).map(|class| class.trim_end_matches("Fast"));
+    let class = class(config);
     let generic = class.is_some_and(|class| GENERIC_CLASSES.contains(&class));
     let mut normalizer = match stored {
         Some(stored) if generic => return Ok(stored),

@@ -3,7 +3,7 @@
 //! `tokenizer_config.json` and `special_tokens_map.json` name them, as strings or as objects with a content. They are added to
 //! the tokenizer, so that text such as `[MASK]` is one token, as in the reference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 use tokenizers::AddedToken;
@@ -11,8 +11,52 @@ use tokenizers::AddedToken;
 use super::content::guarded;
 use crate::error::{ErrorKind, Result, fail};
 
+/// A special token where the files do not name it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Usual {
+    name: &'static str,
+    text: &'static str,
+    /// Whether it takes the space before it, also where the files name it as a plain string.
+    takes_space: bool,
+}
+
+impl Usual {
+    pub const fn new(name: &'static str, text: &'static str) -> Usual {
+        Usual { name, text, takes_space: false }
+    }
+
+    const fn taking_space(name: &'static str, text: &'static str) -> Usual {
+        Usual { name, text, takes_space: true }
+    }
+}
+
 /// The special tokens of BERT.
-const NAMED: &[&str] = &["unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
+pub(super) const BERT: &[Usual] = &[
+    Usual::new("unk_token", "[UNK]"),
+    Usual::new("sep_token", "[SEP]"),
+    Usual::new("pad_token", "[PAD]"),
+    Usual::new("cls_token", "[CLS]"),
+    Usual::new("mask_token", "[MASK]"),
+];
+
+/// Those of RoBERTa and XLM-RoBERTa.
+pub(super) const ROBERTA: &[Usual] = &roberta("<unk>", Usual::new("mask_token", "<mask>"));
+/// Those of CamemBERT.
+pub(super) const CAMEMBERT: &[Usual] = &roberta("<unk>", Usual::taking_space("mask_token", "<mask>"));
+/// Those of MPNet.
+pub(super) const MPNET: &[Usual] = &roberta("[UNK]", Usual::taking_space("mask_token", "<mask>"));
+
+const fn roberta(unknown: &'static str, mask: Usual) -> [Usual; 7] {
+    [
+        Usual::new("bos_token", "<s>"),
+        Usual::new("eos_token", "</s>"),
+        Usual::new("sep_token", "</s>"),
+        Usual::new("cls_token", "<s>"),
+        Usual::new("unk_token", unknown),
+        Usual::new("pad_token", "<pad>"),
+        mask,
+    ]
+}
 
 /// Lists of further special tokens.
 const LISTS: &[&str] = &["additional_special_tokens", "extra_special_tokens"];
@@ -22,6 +66,8 @@ const LISTS: &[&str] = &["additional_special_tokens", "extra_special_tokens"];
 pub(super) struct SpecialTokens {
     /// Tokens by name, such as `cls_token`.
     named: BTreeMap<String, AddedToken>,
+    /// Which of them are plain strings in the files.
+    plain: BTreeSet<String>,
     /// Special tokens without a name.
     further: Vec<AddedToken>,
     /// Tokens with the id that they must have.
@@ -47,15 +93,25 @@ impl SpecialTokens {
         Ok(found)
     }
 
-    /// The text of a named token; `[UNK]` for `unk_token` and so on where the files do not say.
+    /// With the tokens that a class has where the files do not name them.
+    #[must_use]
+    pub fn completed(mut self, usual: &[Usual]) -> Self {
+        for Usual { name, text, takes_space } in usual {
+            let stated = self.named.contains_key(*name);
+            let token = self.named.entry((*name).to_owned()).or_insert_with(|| AddedToken::from((*text).to_owned(), true));
+            token.lstrip |= *takes_space && (!stated || self.plain.contains(*name));
+        }
+        self
+    }
+
+    /// The text of a named token, empty for one that nobody named.
     pub fn name(&self, name: &str) -> String {
-        let said = self.named.get(name).map(|token| token.content.clone());
-        said.unwrap_or_else(|| format!("[{}]", name.trim_end_matches("_token").to_uppercase()))
+        self.named.get(name).map(|token| token.content.clone()).unwrap_or_default()
     }
 
     /// Adds the tokens to a tokenizer that does not have them yet. Special tokens that its vocabulary lacks are left out: the
-    /// model has no embedding for them. With `defaults`, BERT's names stand for those that the files do not state.
-    pub fn register(&self, inner: &mut tokenizers::Tokenizer, defaults: bool) -> Result<()> {
+    /// model has no embedding for them.
+    pub fn register(&self, inner: &mut tokenizers::Tokenizer) -> Result<()> {
         add(inner, self.added.iter().map(|(_, token)| token.clone()))?;
         for (id, token) in &self.added {
             let given = inner.token_to_id(&token.content);
@@ -68,19 +124,23 @@ impl SpecialTokens {
                 return fail(ErrorKind::InvalidFile, told);
             }
         }
-        let unstated = NAMED.iter().filter(|name| defaults && !self.named.contains_key(**name));
-        let unstated = unstated.map(|name| AddedToken::from(self.name(name), true));
         let stated = self.named.values().chain(&self.further).cloned();
-        let known: Vec<AddedToken> = stated.chain(unstated).filter(|token| inner.token_to_id(&token.content).is_some()).collect();
+        let known: Vec<AddedToken> = stated.filter(|token| inner.token_to_id(&token.content).is_some()).collect();
         add(inner, known.into_iter())
     }
 
     fn read_names(&mut self, file: &Map<String, Value>) -> Result<()> {
         for (name, value) in file {
             // Models may name more than BERT does; flags such as add_bos_token look like names too.
-            let is_name = NAMED.contains(&name.as_str()) || (name.ends_with("_token") && (value.is_string() || value.is_object()));
+            let is_name =
+                BERT.iter().any(|usual| usual.name == name) || (name.ends_with("_token") && (value.is_string() || value.is_object()));
             if is_name && !value.is_null() {
                 self.named.insert(name.clone(), special(name, value)?);
+                if value.is_string() {
+                    self.plain.insert(name.clone());
+                } else {
+                    self.plain.remove(name);
+                }
             }
         }
         for name in LISTS {
@@ -160,9 +220,19 @@ mod tests {
         let config =
             json!({"cls_token": "<s>", "unk_token": {"content": "<unk>", "lstrip": true}, "add_bos_token": true, "pad_token": null});
         let map = json!({"sep_token": {"content": "</s>"}, "cls_token": "<cls>"});
-        let read = SpecialTokens::read(Some(&config), Some(&map)).unwrap();
+        let read = SpecialTokens::read(Some(&config), Some(&map)).unwrap().completed(BERT);
         let names: Vec<String> = ["cls_token", "sep_token", "unk_token", "pad_token"].iter().map(|n| read.name(n)).collect();
         assert_eq!(names, ["<cls>", "</s>", "<unk>", "[PAD]"]);
+    }
+
+    #[test]
+    fn what_a_class_adds_gives_way_to_what_the_files_say() {
+        let config = json!({"mask_token": {"content": "<m>", "lstrip": false}, "pad_token": "[PAD]"});
+        let read = SpecialTokens::read(Some(&config), None).unwrap().completed(MPNET);
+        let of = |name: &str| (read.named[name].content.as_str(), read.named[name].lstrip);
+        assert_eq!((of("mask_token"), of("pad_token"), of("unk_token")), (("<m>", false), ("[PAD]", false), ("[UNK]", false)));
+        let plain = SpecialTokens::read(Some(&json!({"mask_token": "<m>"})), None).unwrap();
+        assert!(plain.completed(CAMEMBERT).named["mask_token"].lstrip);
     }
 
     #[test]

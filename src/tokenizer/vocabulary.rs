@@ -1,19 +1,45 @@
 //! How does a vocab.txt become a tokenizer?
 //!
 //! One piece a line, the line's number is its id. Everything else is BERT's: clean, split at spaces and punctuation, take the
-//! longest piece that fits.
+//! longest piece that fits. MPNet has the same between RoBERTa's special tokens.
 
+use tokenizers::PostProcessorWrapper;
 use tokenizers::decoders::wordpiece::WordPiece as Pieces;
 use tokenizers::models::wordpiece::WordPiece;
 use tokenizers::normalizers::BertNormalizer;
 use tokenizers::pre_tokenizers::bert::BertPreTokenizer;
 use tokenizers::processors::bert::BertProcessing;
+use tokenizers::processors::roberta::RobertaProcessing;
 
-use super::special::SpecialTokens;
+use super::special::{self, SpecialTokens, Usual};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Builds the tokenizer that the reference's `BertTokenizer` is.
-pub(super) fn build(bytes: &[u8], normalizer: BertNormalizer, special: &SpecialTokens) -> Result<tokenizers::Tokenizer> {
+/// A token and its id.
+type Token = (String, u32);
+
+/// A family whose vocabulary is of this kind.
+pub(super) struct Kind {
+    pub class: &'static str,
+    pub model_type: &'static str,
+    pub special: &'static [Usual],
+    /// Puts the last and the first token around texts.
+    around: fn(sep: Token, cls: Token) -> PostProcessorWrapper,
+}
+
+/// BERT, whose tokenizer also serves every family that is not listed.
+pub(super) const BERT: Kind =
+    Kind { class: "BertTokenizer", model_type: "bert", special: special::BERT, around: |sep, cls| BertProcessing::new(sep, cls).into() };
+
+/// The others.
+pub(super) const KINDS: &[Kind] = &[Kind {
+    class: "MPNetTokenizer",
+    model_type: "mpnet",
+    special: special::MPNET,
+    around: |sep, cls| RobertaProcessing::new(sep, cls).trim_offsets(true).add_prefix_space(false).into(),
+}];
+
+/// Builds the tokenizer that the reference's class is.
+pub(super) fn build(kind: &Kind, bytes: &[u8], normalizer: BertNormalizer, special: &SpecialTokens) -> Result<tokenizers::Tokenizer> {
     let mut vocabulary = WordPiece::read_bytes(checked(bytes)?).map_err(|e| damaged(e.to_string()))?;
     // An empty line has a number but is no piece: no text can become it.
     vocabulary.remove("");
@@ -30,8 +56,8 @@ pub(super) fn build(bytes: &[u8], normalizer: BertNormalizer, special: &SpecialT
     inner.with_normalizer(Some(normalizer)).map_err(|e| damaged(e.to_string()))?;
     inner.with_pre_tokenizer(Some(BertPreTokenizer));
     inner.with_decoder(Some(Pieces::default()));
-    inner.with_post_processor(Some(BertProcessing::new(sep, cls)));
-    special.register(&mut inner, true)?;
+    inner.with_post_processor(Some((kind.around)(sep, cls)));
+    special.register(&mut inner)?;
     Ok(inner)
 }
 

@@ -6,6 +6,7 @@
 
 use super::gemm::{Ahead, PANEL, Start, Tile, row_stride, split};
 use super::kernels::Kernels;
+use crate::engine::graph::{Attention, Bias, Relative};
 
 /// Query rows handled together: the tile rows of every table divide it.
 pub(super) const QUERIES: usize = 24;
@@ -29,6 +30,58 @@ pub(super) struct Head {
     pub tokens: usize,
     /// Width of the head.
     pub size: usize,
+    /// What [`diagonals`] wrote; null for no bias.
+    pub bias: *const f32,
+}
+
+impl Head {
+    /// Adds the bias to the scores of query `query`.
+    ///
+    /// # Safety
+    /// `scores` holds the head's `tokens` numbers, `bias` is null or what [`diagonals`] wrote for as many tokens.
+    pub(super) unsafe fn add_bias(&self, query: usize, scores: *mut f32) {
+        if self.bias.is_null() {
+            return;
+        }
+        // SAFETY: of the `2 * tokens - 1` numbers, those of query q begin at `tokens - 1 - q`.
+        let (scores, bias) = unsafe {
+            let from = self.bias.add(self.tokens - 1 - query);
+            (std::slice::from_raw_parts_mut(scores, self.tokens), std::slice::from_raw_parts(from, self.tokens))
+        };
+        scores.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
+    }
+}
+
+/// Numbers of scratch that the bias of a sequence of `tokens` needs, in whole cache lines.
+pub(super) fn bias_len(attention: &Attention, tokens: usize) -> usize {
+    match attention.bias {
+        Bias::None => 0,
+        Bias::Relative(_) => (2 * tokens).next_multiple_of(16),
+    }
+}
+
+/// Writes one head's bias by distance, from `-(tokens - 1)` to `tokens - 1`, and returns where. The numbers are those of the
+/// table times `sqrt(head_size)`: softmax scales scores and bias together.
+///
+/// # Safety
+/// `scratch` gives [`bias_len`] numbers.
+pub(super) unsafe fn diagonals(
+    relative: &Relative,
+    table: &[f32],
+    attention: &Attention,
+    head: usize,
+    tokens: usize,
+    scratch: *mut f32,
+) -> *const f32 {
+    let Attention { heads, head_size, .. } = *attention;
+    // SAFETY: the caller's contract; `2 * tokens - 1` numbers are used.
+    let out = unsafe { std::slice::from_raw_parts_mut(scratch, 2 * tokens - 1) };
+    let unscaled = (head_size as f32).sqrt();
+    for (i, number) in out.iter_mut().enumerate() {
+        let bucket = relative.bucket(i as isize + 1 - tokens as isize);
+        *number = table[bucket * heads + head] * unscaled;
+    }
+    scratch
 }
 
 /// Numbers of scratch that a sequence of `tokens` and a head of `size` need.
@@ -61,7 +114,9 @@ pub(super) unsafe fn attend(kernels: &Kernels, head: &Head, scratch: *mut f32) {
             let mut inverse = [0f32; QUERIES];
             let factor = 1.0 / (size as f32).sqrt();
             for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
-                *sum = (kernels.softmax)(scores.add(r * row_stride(tokens)), tokens, keys, factor);
+                let row = scores.add(r * row_stride(tokens));
+                head.add_bias(first + r, row);
+                *sum = (kernels.softmax)(row, tokens, keys, factor);
             }
             let mix = Product { a: scores, a_stride: row_stride(tokens), depth: tokens, panels: value_panels };
             multiply(kernels, &mix, rows, columns, mixed, columns);

@@ -75,6 +75,7 @@ pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch
             let factor = 1.0 / (size as f32).sqrt();
             for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
                 let row = scores.add(r * row_stride(tokens));
+                head.add_bias(first + r, row);
                 *sum = (bf16.softmax)(row, tokens, token_pairs * 2, factor);
             }
             let mix = Product { a: scores.cast::<u16>(), a_stride: row_stride(tokens) * 2, pairs: token_pairs, panels: value_panels };

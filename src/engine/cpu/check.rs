@@ -3,12 +3,15 @@
 use super::gemm::PANEL;
 use super::pack::{Matrix, Packed};
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Graph, Index, Lookup, Node, Norm, Op, Rows, WeightId};
+use crate::engine::graph::{Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Relative, Rows, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// # Errors
 /// `InvalidArgument` naming the token, position or segment that a table lacks, or the operation whose weights do not fit.
 pub(super) fn check(graph: &Graph, batch: &Batch, weights: &Packed) -> Result<()> {
+    if !readers_agree(graph, weights) {
+        return fail(ErrorKind::InvalidArgument, "matrices that read the same value leave different columns of it in f32");
+    }
     for (i, node) in graph.nodes().iter().enumerate() {
         if !fits(graph, node, weights) {
             return fail(ErrorKind::InvalidArgument, format!("operation {i} ({:?}) and its weights have different shapes", node.op));
@@ -36,7 +39,10 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
             let matrix = |m: &Matrix<'_>| m.depth == width(*input) && m.holds(node.width) && columns(m);
             weights.matrix(*weight).as_ref().is_some_and(matrix) && bias.is_none_or(vector)
         }
-        Op::Attention { qkv, heads, head_size } => *head_size > 0 && node.width == heads * head_size && width(*qkv) == 3 * node.width,
+        Op::Attention { qkv, attention: Attention { heads, head_size, bias } } => {
+            let sizes = *head_size > 0 && node.width == heads * head_size && width(*qkv) == 3 * node.width;
+            sizes && fits_bias(bias, *heads, weights)
+        }
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
         Op::Norm { input, norm: n } => width(*input) == node.width && norm(n),
         Op::Pick { input } => width(*input) == node.width && graph.node(*input).rows == Rows::Tokens,
@@ -50,12 +56,37 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
     }
 }
 
+/// A value is quantised once, so all int8 matrices that read it must leave the same columns in f32.
+fn readers_agree(graph: &Graph, weights: &Packed) -> bool {
+    let mut outliers = vec![None; graph.nodes().len()];
+    graph.nodes().iter().all(|node| {
+        let Op::Linear { input, weight, .. } = node.op else { return true };
+        let Some(own) = weights.matrix(weight).and_then(|m| m.int8) else { return true };
+        outliers[input.index()].get_or_insert(own) == &own
+    })
+}
+
+fn fits_bias(bias: &Bias, heads: usize, weights: &Packed) -> bool {
+    match bias {
+        Bias::None => true,
+        Bias::Relative(Relative { table, buckets }) => {
+            let highest = buckets.iter().max().map(|bucket| *bucket as usize);
+            let needed = highest.and_then(|bucket| (bucket + 1).checked_mul(heads));
+            let holds = |needed| weights.vector(*table).is_some_and(|table| table.len() >= needed);
+            buckets.len() % 2 == 1 && needed.is_some_and(holds)
+        }
+    }
+}
+
 fn check_lookup(lookup: &Lookup, batch: &Batch, weights: &Packed) -> Result<()> {
     let Some(table) = weights.table(lookup.table) else { unreachable!("`fits` comes first") };
     let (what, largest) = match lookup.index {
         Index::Token => ("token id", batch.ids().iter().max().map_or(0, |i| *i as usize)),
         Index::Segment => ("segment", batch.segments().iter().max().map_or(0, |i| *i as usize)),
-        Index::Position { offset } => ("position", (batch.longest() + offset).saturating_sub(1)),
+        // Tokens that take no place stand before the offset.
+        Index::Position { offset: 0, padding: Some(_) } => ("position", usize::MAX),
+        Index::Position { offset, .. } => ("position", (batch.longest() + offset).saturating_sub(1)),
+        Index::Always(index) => ("row", index),
     };
     if largest < table.rows() {
         return Ok(());

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::attention::{Head, attend};
+use super::attention::{self, Head, attend};
 use super::attention_bf16;
 use super::buffer::Buffer;
 use super::dot::{DotTile, QuantiseRow};
@@ -17,7 +17,7 @@ use super::pack::{Matrix, transpose};
 use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, SCORES_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Activation, Graph, Index, Lookup, Norm, Op, Reduce, ValueId, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Graph, Index, Lookup, Norm, Op, Reduce, ValueId, WeightId};
 use crate::quant::Tensor;
 
 /// A run's data, shared by the threads that work on it.
@@ -65,7 +65,7 @@ impl Work {
             match &self.graph.nodes()[step].op {
                 Op::Embed { lookups, norm } => self.embed(step, task, lookups, norm.as_ref()),
                 Op::Linear { input, weight, bias, activation } => self.linear(step, task, *input, (*weight, *bias), *activation),
-                Op::Attention { qkv, heads, head_size } => self.attention(step, task, *qkv, (*heads, *head_size), thread),
+                Op::Attention { qkv, attention } => self.attention(step, task, *qkv, attention, thread),
                 Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, Some(*residual), norm),
                 Op::Norm { input, norm } => self.add_norm(step, task, *input, None, norm),
                 Op::Pick { input } => self.pick(step, task, *input),
@@ -191,14 +191,16 @@ impl Work {
             while row >= self.batch.rows(sequence).end {
                 sequence += 1;
             }
-            let place = row - self.batch.rows(sequence).start;
+            let before = self.batch.rows(sequence).start..row;
             // SAFETY: this task alone writes its chunk's rows.
             let out = unsafe { self.write(step, row) };
             for (i, lookup) in lookups.iter().enumerate() {
                 let index = match lookup.index {
                     Index::Token => self.batch.ids()[row] as usize,
                     Index::Segment => self.batch.segments()[row] as usize,
-                    Index::Position { offset } => place + offset,
+                    Index::Position { offset, padding: None } => before.len() + offset,
+                    Index::Position { offset, padding: Some(padding) } => self.place_without(padding, offset, before.clone()),
+                    Index::Always(index) => index,
                 };
                 if i == 0 {
                     self.table(lookup.table).row(index, out);
@@ -212,6 +214,12 @@ impl Work {
                 unsafe { self.norm(step, row, self.row(step, row), std::ptr::null(), norm) }
             }
         }
+    }
+
+    /// The position of the token behind the rows `before` of its sequence, when tokens `padding` take no place.
+    fn place_without(&self, padding: u32, offset: usize, before: Range<usize>) -> usize {
+        let ids = self.batch.ids();
+        if ids[before.end] == padding { offset - 1 } else { offset + ids[before].iter().filter(|id| **id != padding).count() }
     }
 
     unsafe fn add_norm(&self, step: usize, task: usize, input: ValueId, residual: Option<ValueId>, norm: &Norm) {
@@ -355,13 +363,22 @@ impl Work {
         }
     }
 
-    unsafe fn attention(&self, step: usize, task: usize, qkv: ValueId, (heads, size): (usize, usize), thread: usize) {
+    unsafe fn attention(&self, step: usize, task: usize, qkv: ValueId, attention: &Attention, thread: usize) {
+        let Attention { heads, head_size: size, ref bias } = *attention;
         let (sequence, head) = (task / heads, task % heads);
         let rows = self.batch.rows(sequence);
         // SAFETY: a row of the input holds 3 * heads * size numbers; this task alone writes its sequence's rows in its head's
         // columns; the scratch is this thread's own and holds the longest sequence.
         unsafe {
             let first = self.row(qkv.index(), rows.start).cast_const();
+            let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
+            let bias = match bias {
+                Bias::None => std::ptr::null(),
+                Bias::Relative(relative) => {
+                    attention::diagonals(relative, self.vector(relative.table), attention, head, rows.len(), scratch)
+                }
+            };
+            let scratch = scratch.add(attention::bias_len(attention, rows.len()));
             let head = Head {
                 queries: first.add(head * size),
                 keys: first.add((heads + head) * size),
@@ -371,8 +388,8 @@ impl Work {
                 out_stride: self.place(step).stride,
                 tokens: rows.len(),
                 size,
+                bias,
             };
-            let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
             match self.shared.bf16 {
                 Some(bf16) => attention_bf16::attend(self.shared.kernels, bf16, &head, scratch),
                 None => attend(self.shared.kernels, &head, scratch),

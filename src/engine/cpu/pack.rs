@@ -97,6 +97,10 @@ impl Packed {
     /// `NonFinite` naming the tensor when a number is NaN or infinite.
     pub(super) fn pack_int8(&mut self, id: WeightId, weight: &Weight, outliers: &[u32]) -> Result<()> {
         if let Some(Entry::Int8 { panels, depth, outliers: kept }) = self.list.get_mut(id.0) {
+            if !kept.is_empty() {
+                // Packed before, with rows of f32 that may be fewer now.
+                self.numbers[panels.clone()].fill(0.0);
+            }
             pack_int8::pack(weight, *depth, outliers, &mut self.numbers[panels.clone()])?;
             release(weight);
             *kept = outliers.to_vec();

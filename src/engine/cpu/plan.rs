@@ -110,20 +110,21 @@ impl Plan {
             Step::Quantise(i) => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
             Step::Compute(i) => match &graph.nodes()[i].op {
                 Op::Linear { .. } => cuts[i].row_blocks * cuts[i].panel_groups,
-                Op::Attention { heads, .. } => batch.sequences() * heads,
+                Op::Attention { attention, .. } => batch.sequences() * attention.heads,
                 Op::Pool { .. } => batch.sequences(),
                 Op::Scores { .. } => graph.nodes()[i].width.div_ceil(SCORES_CHUNK),
                 _ => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
             },
         });
         let tasks = tasks.collect();
-        let scratch = graph.nodes().iter().map(|n| match n.op {
-            Op::Attention { head_size, .. } => {
-                let tokens = batch.longest();
-                attention::scratch_len(tokens, head_size).max(attention_bf16::scratch_len(tokens, head_size))
+        let scratch = graph.nodes().iter().map(|n| match &n.op {
+            Op::Attention { attention: options, .. } => {
+                let (tokens, size) = (batch.longest(), options.head_size);
+                let arithmetic = attention::scratch_len(tokens, size).max(attention_bf16::scratch_len(tokens, size));
+                attention::bias_len(options, tokens) + arithmetic
             }
             // A panel of the table: its rows as they are, and packed.
-            Op::Scores { input, .. } => 2 * PANEL * graph.node(input).width,
+            Op::Scores { input, .. } => 2 * PANEL * graph.node(*input).width,
             _ => 0,
         });
         // Whole cache lines: no two threads' scratch share one.

@@ -6,7 +6,7 @@ mod picked;
 use std::sync::Arc;
 
 use super::buffer::Buffer;
-use super::calibrate::Calibration;
+use super::calibrate::{Calibration, calibrate};
 use super::dot::{DotTile, QuantiseRow, bf16_pair};
 use super::gemm::{Ahead, PANEL, Start, Tile};
 use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS, panel_bytes};
@@ -14,8 +14,8 @@ use super::kernels::{self, Kernels, NormRow};
 use super::pack::Packed;
 use super::plan::{Plan, When};
 use super::reference;
-use super::run::Engine;
-use crate::engine::graph::{Activation, Index, Lookup, Norm, Reduce, WeightId};
+use super::run::{Engine, Shared};
+use crate::engine::graph::{Activation, Attention, Bias, Index, Lookup, Norm, Reduce, Relative, WeightId};
 use crate::engine::{Batch, Control, Graph, Precision, Role, Weight};
 use crate::error::ErrorKind;
 use crate::quant::{Bytes, Dtype, Tensor};
@@ -422,7 +422,7 @@ fn tensor(rows: usize, width: usize, numbers: &mut Numbers) -> Tensor {
     Tensor::new(Dtype::F32, vec![rows, width], Bytes::owned(bytes)).unwrap()
 }
 
-/// A graph with every operation, and random weights: 3 heads of 12, 36 wide, 70 in between.
+/// A graph with every operation, and random weights: 3 heads of 12, 36 wide, 70 in between, in two layers that share theirs.
 fn everything() -> (Vec<Weight>, Arc<Graph>) {
     let mut numbers = Numbers(4);
     let mut weights = Vec::new();
@@ -432,17 +432,27 @@ fn everything() -> (Vec<Weight>, Arc<Graph>) {
     };
     let lookups = vec![
         Lookup { table: weight(Role::Table, 50, 36), index: Index::Token },
-        Lookup { table: weight(Role::Table, 300, 36), index: Index::Position { offset: 2 } },
+        Lookup { table: weight(Role::Table, 300, 36), index: Index::Position { offset: 2, padding: Some(7) } },
         Lookup { table: weight(Role::Table, 2, 36), index: Index::Segment },
+        Lookup { table: weight(Role::Table, 3, 36), index: Index::Always(1) },
     ];
     let norm = Norm { weight: weight(Role::Vector, 1, 36), bias: weight(Role::Vector, 1, 36), epsilon: 1e-12 };
     let mut g = Graph::new();
-    let x = g.embed(lookups, Some(norm), 36);
-    let qkv = g.linear(x, weight(Role::Matrix, 108, 36), Some(weight(Role::Vector, 1, 108)), Activation::Identity, 108);
-    let mixed = g.attention(qkv, 3, 12);
-    let attended = g.add_norm(mixed, x, norm);
-    let wide = g.linear(attended, weight(Role::Matrix, 70, 36), None, Activation::Gelu, 70);
-    let narrow = g.linear(wide, weight(Role::Matrix, 36, 70), Some(weight(Role::Vector, 1, 36)), Activation::GeluTanh, 36);
+    let embedded = g.embed(lookups, Some(norm), 36);
+    let (qkv_weight, qkv_bias) = (weight(Role::Matrix, 108, 36), weight(Role::Vector, 1, 108));
+    let (up, down, down_bias) = (weight(Role::Matrix, 70, 36), weight(Role::Matrix, 36, 70), weight(Role::Vector, 1, 36));
+    let buckets = (-20..=20i32).map(|distance| (distance + 21) as u32 / 3).collect();
+    let bias = Bias::Relative(Relative { table: weight(Role::Vector, 14, 3), buckets });
+    let layer = |g: &mut Graph, x, bias| {
+        let qkv = g.linear(x, qkv_weight, Some(qkv_bias), Activation::Identity, 108);
+        let mixed = g.attention(qkv, Attention { bias, ..Attention::plain(3, 12) });
+        let attended = g.add_norm(mixed, x, norm);
+        let wide = g.linear(attended, up, None, Activation::Gelu, 70);
+        (attended, g.linear(wide, down, Some(down_bias), Activation::GeluTanh, 36))
+    };
+    let (attended, narrow) = layer(&mut g, embedded, Bias::None);
+    let x = g.add_norm(narrow, attended, norm);
+    let (attended, narrow) = layer(&mut g, x, bias);
     let mean = g.mean(vec![narrow, attended]);
     let both = g.concat(vec![mean, x]);
     let reduces = [Reduce::Start, Reduce::First, Reduce::Last, Reduce::Mean, Reduce::Max, Reduce::MeanSqrtLen, Reduce::WeightedMean];
@@ -468,12 +478,10 @@ fn batch(lengths: &[usize]) -> Arc<Batch> {
 
 const LENGTHS: &[usize] = &[1, 2, 5, 17, 31, 32, 33, 64, 100, 250];
 
-fn calibration(graph: &Arc<Graph>) -> Calibration {
-    Calibration { graph: Arc::clone(graph), batch: batch(&[40, 7]) }
-}
-
-fn engine(weights: &[Weight], graph: &Arc<Graph>, isa: &str, precision: Precision) -> Engine {
-    let calibration = (precision == Precision::Int8).then(|| calibration(graph));
+/// The engine, calibrated with a sequence of `longest` tokens.
+fn engine(weights: &[Weight], graph: &Arc<Graph>, isa: &str, precision: Precision, longest: usize) -> Engine {
+    let calibration = Calibration { graph: Arc::clone(graph), batch: batch(&[longest, longest.min(7)]) };
+    let calibration = (precision == Precision::Int8).then_some(calibration);
     Engine::new(weights, Some(isa), calibration.as_ref()).unwrap()
 }
 
@@ -483,7 +491,7 @@ fn whole_runs_agree_with_the_reference() {
     // At int8 a number halfway between two steps may fall to either side: a step is 1/255 of a row's range.
     for (precision, allowed) in [(Precision::F32, 2e-5), (Precision::Int8, 1e-2)] {
         let run = |isa: &str| {
-            let engine = engine(&weights, &graph, isa, precision);
+            let engine = engine(&weights, &graph, isa, precision, 40);
             engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
         };
         let slow = run("reference");
@@ -496,12 +504,139 @@ fn whole_runs_agree_with_the_reference() {
     }
 }
 
+/// Rows of queries, keys and values, and attention over them with a bias.
+fn biased(tokens: usize, attention: &Attention, weights: &mut Vec<Weight>) -> Arc<Graph> {
+    let width = 3 * attention.heads * attention.head_size;
+    let mut numbers = Numbers(8);
+    let bytes: Vec<u8> = numbers.take(tokens * width).iter().flat_map(|x| (x * 3.0).to_le_bytes()).collect();
+    let rows = Tensor::new(Dtype::F32, vec![tokens, width], Bytes::owned(bytes)).unwrap();
+    weights.push(Weight { name: "rows".into(), role: Role::Table, tensors: vec![rows] });
+    let mut g = Graph::new();
+    let lookup = Lookup { table: WeightId(weights.len() - 1), index: Index::Position { offset: 0, padding: None } };
+    let rows = g.embed(vec![lookup], None, width);
+    g.attention(rows, attention.clone());
+    Arc::new(g)
+}
+
+/// The formula in double precision: softmax of scaled scores plus bias, then the weighted sum of values.
+fn attention_by_definition(rows: &[f32], attention: &Attention, bias: impl Fn(usize, isize) -> f64) -> Vec<f32> {
+    let Attention { heads, head_size, .. } = *attention;
+    let width = heads * head_size;
+    let tokens = rows.len() / (3 * width);
+    let at = |token: usize, part: usize, head: usize, i: usize| f64::from(rows[token * 3 * width + part * width + head * head_size + i]);
+    let mut out = vec![0.0; tokens * width];
+    for (query, head) in (0..tokens).flat_map(|q| (0..heads).map(move |h| (q, h))) {
+        let dot = |key| (0..head_size).map(|i| at(query, 0, head, i) * at(key, 1, head, i)).sum::<f64>();
+        let score = |key: usize| dot(key) / (head_size as f64).sqrt() + bias(head, key as isize - query as isize);
+        let top = (0..tokens).map(score).fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = (0..tokens).map(|key| (score(key) - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for i in 0..head_size {
+            let sum: f64 = (0..tokens).map(|key| weights[key] * at(key, 2, head, i)).sum();
+            out[query * width + head * head_size + i] = (sum / total) as f32;
+        }
+    }
+    out
+}
+
+#[test]
+fn relative_biases_are_added_by_distance_on_every_table_in_f32_and_bf16() {
+    for (tokens, heads, head_size) in [(1, 1, 8), (2, 3, 5), (31, 2, 16), (70, 3, 12), (130, 1, 33)] {
+        let mut numbers = Numbers(9);
+        let table = numbers.take(7 * heads);
+        let bytes: Vec<u8> = table.iter().flat_map(|x| (x * 4.0).to_le_bytes()).collect();
+        let table_tensor = Tensor::new(Dtype::F32, vec![7, heads], Bytes::owned(bytes)).unwrap();
+        let mut weights = vec![Weight { name: "bias".into(), role: Role::Vector, tensors: vec![table_tensor] }];
+        // Near and far, before and behind: distances from -9 to 9, then all alike.
+        let buckets: Arc<[u32]> = (-9..=9i32).map(|d| (d + 9) as u32 * 7 / 19).collect();
+        let bias = Bias::Relative(Relative { table: WeightId(0), buckets });
+        let attention = Attention { bias, ..Attention::plain(heads, head_size) };
+        let graph = biased(tokens, &attention, &mut weights);
+        let bucket = |d: isize| (d.clamp(-9, 9) + 9) as usize * 7 / 19;
+        let want = attention_by_definition(&weights[1].tensors[0].to_f32(), &attention, |head, d| {
+            4.0 * f64::from(table[bucket(d) * heads + head])
+        });
+        let plain = attention_by_definition(&weights[1].tensors[0].to_f32(), &attention, |_, _| 0.0);
+        assert!(tokens == 1 || want.iter().zip(&plain).any(|(a, b)| (a - b).abs() > 0.1), "the bias tells");
+        for table in kernels::all() {
+            for (precision, allowed) in [(Precision::F32, 2e-5), (Precision::Int8, 3e-2)] {
+                let engine = engine(&weights, &graph, table.name, precision, tokens.min(20));
+                let got = engine.run(&graph, &batch(&[tokens]), 1, &Control::default()).unwrap().unwrap();
+                let worst = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                println!("{:12} {precision:?} {tokens} tokens: {worst:.1e}", table.name);
+                assert!(worst < allowed, "{} {precision:?} {tokens} tokens: {worst}", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn tokens_that_take_no_place_stand_before_the_first() {
+    let row = |value: f32| [value; 4].into_iter().flat_map(f32::to_le_bytes);
+    let bytes: Vec<u8> = (0..12).flat_map(|i| row(i as f32)).collect();
+    let tensor = Tensor::new(Dtype::F32, vec![12, 4], Bytes::owned(bytes)).unwrap();
+    let weights = [Weight { name: "positions".into(), role: Role::Table, tensors: vec![tensor] }];
+    let mut g = Graph::new();
+    g.embed(vec![Lookup { table: WeightId(0), index: Index::Position { offset: 3, padding: Some(9) } }], None, 4);
+    let engine = Engine::new(&weights, None, None).unwrap();
+    let mut b = Batch::default();
+    b.push(&[5, 9, 9, 6, 7], &[0; 5], 0);
+    b.push(&[9, 5], &[0; 2], 0);
+    let got = engine.run(&Arc::new(g), &Arc::new(b), 1, &Control::default()).unwrap().unwrap();
+    assert_eq!(got.chunks(4).map(|row| row[0]).collect::<Vec<_>>(), [3.0, 2.0, 2.0, 4.0, 5.0, 2.0, 3.0]);
+}
+
+/// A matrix that two layers share, and a second that reads what the first reads in one of them only.
+#[test]
+fn matrices_that_read_values_in_common_leave_the_same_columns_in_f32_those_of_all_values() {
+    let mut numbers = Numbers(6);
+    let mut weights = Vec::new();
+    let mut vector = |values: Vec<f32>| {
+        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let tensor = Tensor::new(Dtype::F32, vec![values.len()], Bytes::owned(bytes)).unwrap();
+        weights.push(Weight { name: format!("v{}", weights.len()), role: Role::Vector, tensors: vec![tensor] });
+        WeightId(weights.len() - 1)
+    };
+    // Each norm lifts one column far above the others: in the first value column 3, in the second column 40.
+    let lifted = |column: usize| (0..64).map(|i| if i == column { 30.0 } else { 1.0 }).collect::<Vec<f32>>();
+    let (first, second, zero) = (vector(lifted(3)), vector(lifted(40)), vector(vec![0.0; 64]));
+    let norm = |weight| Norm { weight, bias: zero, epsilon: 1e-12 };
+    let mut table = |role, rows| {
+        weights.push(Weight { name: format!("w{}", weights.len()), role, tensors: vec![tensor(rows, 64, &mut numbers)] });
+        WeightId(weights.len() - 1)
+    };
+    let (words, shared, other) = (table(Role::Table, 50), table(Role::Matrix, 64), table(Role::Matrix, 32));
+    let mut g = Graph::new();
+    let a = g.embed(vec![Lookup { table: words, index: Index::Token }], Some(norm(first)), 64);
+    let b = g.linear(a, shared, None, Activation::Tanh, 64);
+    let c = g.add_norm(b, a, norm(second));
+    let d = g.linear(c, shared, None, Activation::Tanh, 64);
+    let e = g.linear(c, other, None, Activation::Tanh, 32);
+    g.concat(vec![d, e]);
+    let graph = Arc::new(g);
+    for table in kernels::all() {
+        let mut packed = Arc::new(Shared { kernels: table, weights: Packed::new(&weights, Precision::Int8).unwrap(), bf16: table.bf16 });
+        calibrate(&mut packed, &weights, &Calibration { graph: Arc::clone(&graph), batch: batch(&[20]) }).unwrap();
+        for matrix in [shared, other] {
+            assert_eq!(packed.weights.matrix(matrix).unwrap().int8, Some([3, 40].as_slice()), "{}", table.name);
+        }
+        let run = |precision| {
+            let engine = engine(&weights, &graph, table.name, precision, 20);
+            engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
+        };
+        let (exact, int8) = (run(Precision::F32), run(Precision::Int8));
+        let worst = exact.iter().zip(&int8).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        println!("{:12} {worst:.1e}", table.name);
+        assert!(worst < 0.1, "{}: {worst}", table.name);
+    }
+}
+
 #[test]
 fn int8_is_close_to_f32() {
     let (weights, graph) = everything();
     for table in kernels::all() {
         let run = |precision| {
-            engine(&weights, &graph, table.name, precision).run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
+            engine(&weights, &graph, table.name, precision, 40).run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
         };
         let (exact, int8) = (run(Precision::F32), run(Precision::Int8));
         assert_ne!(exact, int8, "{}: int8 was not used", table.name);
@@ -524,7 +659,7 @@ fn a_sequence_gives_the_same_bits_in_any_batch_order_and_thread_count() {
         let packed = Packed::new(&weights, precision).unwrap();
         assert!(Plan::new(&graph, &batch(&repeated), &packed, 2, When::AtOnce).unwrap().threads == 2);
         for table in kernels::all() {
-            let engine = engine(&weights, &graph, table.name, precision);
+            let engine = engine(&weights, &graph, table.name, precision, 40);
             let run = |lengths: &[usize], threads| engine.run(&graph, &batch(lengths), threads, &Control::default()).unwrap().unwrap();
             let alone: Vec<Vec<f32>> = LENGTHS.iter().map(|l| run(&[*l], 1)).collect();
             for threads in [1, 2, 3, 5] {

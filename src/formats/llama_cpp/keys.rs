@@ -10,14 +10,19 @@ use super::super::names::Family;
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::Dtype;
 
-/// Key and field of each whole number.
-const SIZES: &[(&str, &str)] = &[
-    ("context_length", "max_position_embeddings"),
-    ("embedding_length", "hidden_size"),
-    ("feed_forward_length", "intermediate_size"),
-    ("block_count", "num_hidden_layers"),
-    ("attention.head_count", "num_attention_heads"),
+/// Key and field of each whole number; the first name of a field is the usual one, the others are some families'.
+const SIZES: &[(&str, &[&str])] = &[
+    ("context_length", &["max_position_embeddings"]),
+    ("embedding_length", &["hidden_size", "dim"]),
+    ("feed_forward_length", &["intermediate_size", "hidden_dim"]),
+    ("block_count", &["num_hidden_layers", "n_layers"]),
+    ("attention.head_count", &["num_attention_heads", "n_heads"]),
 ];
+
+/// The name that config.json uses of these, and its value.
+fn stated(config: &Json, names: &[&'static str]) -> Option<(&'static str, u64)> {
+    names.iter().find_map(|name| Some((*name, config.get(*name)?.as_u64()?)))
+}
 
 const EPSILON: (&str, &str) = ("attention.layer_norm_epsilon", "layer_norm_eps");
 const SEGMENTS: (&str, &str) = ("tokenizer.ggml.token_type_count", "type_vocab_size");
@@ -66,9 +71,9 @@ pub(in super::super) fn file_type(linear: Dtype) -> Option<u32> {
 /// the model scores pairs by a classifier.
 pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option<&Json>, ranks: bool, into: &mut Metadata) -> Result<()> {
     let arch = family.architecture;
-    for (key, field) in SIZES {
-        let Some(size) = config.get(*field).and_then(Json::as_u64).and_then(|n| u32::try_from(n).ok()) else {
-            return fail(ErrorKind::InvalidFile, format!("config.json: {field} is missing or not a size; a GGUF file needs it"));
+    for (key, names) in SIZES {
+        let Some(size) = stated(config, names).and_then(|(_, n)| u32::try_from(n).ok()) else {
+            return fail(ErrorKind::InvalidFile, format!("config.json: {} is missing or not a size; a GGUF file needs it", names[0]));
         };
         into.set(format!("{arch}.{key}"), Value::U32(size));
     }
@@ -159,10 +164,9 @@ fn known_pooling(key: &str, number: u64) -> Result<&'static (u64, &'static str, 
 }
 
 fn check_sizes(family: &Family, metadata: &Metadata, config: &Json) -> Result<()> {
-    for (key, field) in SIZES {
+    for (key, names) in SIZES {
         let key = format!("{}.{key}", family.architecture);
-        let stated = config.get(*field).and_then(Json::as_u64);
-        if let (Some(number), Some(stated)) = (metadata.count(&key)?, stated)
+        if let (Some(number), Some((field, stated))) = (metadata.count(&key)?, stated(config, names))
             && number != stated
         {
             let told =
@@ -186,12 +190,12 @@ pub(in super::super) fn folder_files(
     // llama.cpp's graph of this architecture; the exact form, as in the checkpoints that it converts.
     config.insert("hidden_act".into(), json!("gelu"));
     config.insert("vocab_size".into(), json!(vocabulary));
-    for (key, field) in SIZES {
+    for (key, names) in SIZES {
         let key = format!("{arch}.{key}");
         let Some(size) = metadata.count(&key)? else {
             return fail(ErrorKind::InvalidFile, format!("setting {key:?} is missing; convert the model again"));
         };
-        config.insert((*field).into(), json!(size));
+        config.insert(names[0].into(), json!(size));
     }
     let key = format!("{arch}.{}", EPSILON.0);
     let Some(epsilon) = epsilon(&key, metadata)? else {

@@ -92,6 +92,9 @@ FOLDERS = {
 }
 
 
+QUERIES_AND_KEYS = ["query", "key", "q_lin", "k_lin", "attn.q.", "attn.k."]
+
+
 def randomise(module, seed):
     """Lively weights: attention logits of a few units, norms that scale and shift. What a layer adds to a token is kept smaller than
     the token itself; otherwise tokens grow alike within a few random layers and attention ends up uniform."""
@@ -99,12 +102,12 @@ def randomise(module, seed):
     normal = lambda p, std: p.copy_(torch.randn(p.shape, generator=generator) * std)
     with torch.no_grad():
         for name, p in module.named_parameters():
-            if "LayerNorm.weight" in name:
+            if "LayerNorm.weight" in name or "layer_norm.weight" in name:
                 p.copy_(torch.rand(p.shape, generator=generator) + 0.5)
             elif p.ndim == 1:
                 normal(p, 0.3)
             else:
-                gain = 2.2 if "query" in name or "key" in name else 0.7 if "output.dense" in name else 1.5
+                gain = 2.2 if any(n in name for n in QUERIES_AND_KEYS) else 0.7 if "output.dense" in name else 1.5
                 normal(p, 0.5 if "embeddings" in name else gain / p.shape[1] ** 0.5)
     return module.eval()
 
@@ -144,20 +147,24 @@ def rename_weights(spec, trunk):
 
 
 def write_trunk(spec, trunk, seed):
-    config = BertConfig(**spec["config"])
+    config = spec.get("config_class", BertConfig)(**spec["config"])
     legacy = spec.get("names") == "legacy"
-    model = BertForPreTraining(config) if legacy else BertModel(config, add_pooling_layer=spec.get("pooler", True))
+    if "family" in spec:
+        model = AutoModel.from_config(config)
+    else:
+        model = BertForPreTraining(config) if legacy else BertModel(config, add_pooling_layer=spec.get("pooler", True))
     model = randomise(model, seed).to(spec.get("dtype", torch.float32))
     model.save_pretrained(trunk, max_shard_size=spec.get("shard", "1GB"))
     if "names" in spec:
         rename_weights(spec, trunk)
-    write_tokenizer(spec, trunk)
+    spec.get("write_tokenizer", write_tokenizer)(spec, trunk)
 
 
 def modules_of(spec, trunk, seed):
     """The sentence-transformers modules after the trunk."""
-    width = spec["config"]["hidden_size"] * len(spec["pooling"])
-    modules = [Pooling(spec["config"]["hidden_size"], tuple(spec["pooling"]), include_prompt=spec.get("include_prompt", True))]
+    hidden = spec["config"].get("hidden_size") or spec["config"]["dim"]
+    width = hidden * len(spec["pooling"])
+    modules = [Pooling(hidden, tuple(spec["pooling"]), include_prompt=spec.get("include_prompt", True))]
     for i, (out, activation, bias) in enumerate(spec.get("dense", [])):
         modules.append(randomise(Dense(width, out, bias=bias, activation_function=activation), seed + 100 + i))
         width = out
@@ -186,7 +193,7 @@ def write_old_modules(spec, folder, modules):
 
 
 def write_folder(name, spec):
-    folder, seed = ROOT / name, list(FOLDERS).index(name) + 1
+    folder, seed = ROOT / name, spec.get("seed") or list(FOLDERS).index(name) + 1
     shutil.rmtree(folder, ignore_errors=True)
     with tempfile.TemporaryDirectory() as scratch:
         trunk = Path(scratch) if spec["style"] == "new" else folder / spec.get("subfolder", "")
@@ -196,7 +203,7 @@ def write_folder(name, spec):
         modules = modules_of(spec, trunk, seed)
         if spec["style"] == "old":
             return write_old_modules(spec, folder, modules)
-        choice = {} if spec.get("pooler", True) else dict(add_pooling_layer=False)
+        choice = {} if spec.get("pooler", True) or "family" in spec else dict(add_pooling_layer=False)
         transformer = Transformer(str(trunk), model_kwargs=dict(dtype="auto") | choice)
         SentenceTransformer(modules=[transformer, *modules], prompts=spec.get("prompts"), default_prompt_name=spec.get("default"),
                             device="cpu").save(str(folder), create_model_card=False)
@@ -217,6 +224,7 @@ class Answers:
         assert not {k for k in info["missing_keys"] if self.pooler or "pooler" not in k}, info
         assert not {k for k in info["unexpected_keys"] if not k.startswith("cls.") and "position_ids" not in k}, info
         self.limit = self.sentence.max_seq_length
+        self.typed = getattr(self.trunk.config, "type_vocab_size", 1) > 1  # families without segments, or with one, are given none
         self.default = self.sentence.prompts[self.sentence.default_prompt_name] if self.sentence.default_prompt_name else ""
 
     def ids(self, text, **more):
@@ -225,8 +233,8 @@ class Answers:
     @torch.inference_mode()
     def states(self, ids, type_ids=None, trunk=None):
         """All hidden states, and the pooler's output, of one sequence."""
-        types = None if type_ids is None else torch.tensor([type_ids])
-        out = (trunk or self.trunk)(torch.tensor([ids]), token_type_ids=types, output_hidden_states=True)
+        types = {} if type_ids is None or not self.typed else dict(token_type_ids=torch.tensor([type_ids]))
+        out = (trunk or self.trunk)(torch.tensor([ids]), output_hidden_states=True, **types)
         return [h[0].numpy() for h in out.hidden_states], out.pooler_output.numpy() if self.pooler else None
 
     def keep(self, what, settings, texts, vectors, **more):
@@ -300,9 +308,10 @@ class Answers:
 
     def pairs(self):
         # As lists, as cross-encoders do it: called with two plain strings, transformers drops an empty second text.
-        batches = [self.tokenizer([self.default + a], [b], truncation=True, max_length=self.limit) for a, b in PAIRS]
+        more = dict(truncation=True, max_length=self.limit, return_token_type_ids=True)
+        batches = [self.tokenizer([self.default + a], [b], **more) for a, b in PAIRS]
         self.two = [{key: value[0] for key, value in b.items()} for b in batches]
-        if self.spec["config"].get("type_vocab_size", 2) > 1:
+        if self.spec["config"].get("type_vocab_size", 2) > 1 or not self.typed:
             self.keep("pairs", {}, [], [self.states(e["input_ids"], e["token_type_ids"])[0][-1] for e in self.two], pairs=list(range(len(PAIRS))))
 
     def own_error(self):
@@ -315,7 +324,7 @@ class Answers:
     def write(self):
         encoded = [self.ids(t) for t in TEXTS]
         totals = [len(self.tokenizer(self.default + t)["input_ids"]) for t in TEXTS]
-        head = dict(made_by="tests/golden/make/models.py", versions=VERSIONS, texts=TEXTS, ids=[e["input_ids"] for e in encoded], totals=totals, limit=self.limit,
+        head = dict(made_by=f"tests/golden/make/{Path(sys.argv[0]).name}", versions=VERSIONS, texts=TEXTS, ids=[e["input_ids"] for e in encoded], totals=totals, limit=self.limit,
                     pairs=PAIRS, pair_ids=[e["input_ids"] for e in self.two], pair_type_ids=[e["token_type_ids"] for e in self.two], values=self.at)
         line = lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         lines = [f"{line(k)}:{line(v)}" for k, v in head.items()]
@@ -324,17 +333,21 @@ class Answers:
         np.concatenate([a.ravel() for a in self.arrays]).astype("<f4").tofile(self.folder / "expected.f32")
 
 
-if __name__ == "__main__":
+def make(folders, steps):
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    for name in sys.argv[1:] or FOLDERS:
-        write_folder(name, FOLDERS[name])
-        answers = Answers(name, FOLDERS[name])
-        for step in (answers.sentences, answers.layers, answers.windows, answers.pairs, answers.write):
-            step()
+    for name in sys.argv[1:] or folders:
+        write_folder(name, folders[name])
+        answers = Answers(name, folders[name])
+        for step in steps:
+            getattr(answers, step)()
         files = [f for f in (ROOT / name).rglob("*") if f.is_file()]
         for file in files:
             file.chmod(0o644)
         size = sum(f.stat().st_size for f in files)
         print(f"{name}: {len(answers.cases)} cases, {size // 1024} KB, fp32 against float64 {answers.own_error():.1e} x rms", flush=True)
+
+
+if __name__ == "__main__":
+    make(FOLDERS, ["sentences", "layers", "windows", "pairs", "write"])

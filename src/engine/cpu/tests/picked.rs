@@ -15,12 +15,12 @@ fn picked() -> (Vec<Weight>, Arc<Graph>) {
     };
     let lookups = vec![
         Lookup { table: weight(Role::Table, 50, 36), index: Index::Token },
-        Lookup { table: weight(Role::Table, 300, 36), index: Index::Position { offset: 0 } },
+        Lookup { table: weight(Role::Table, 300, 36), index: Index::Position { offset: 0, padding: None } },
     ];
     let mut g = Graph::new();
     let x = g.embed(lookups, None, 36);
     let qkv = g.linear(x, weight(Role::Matrix, 108, 36), None, Activation::Identity, 108);
-    let mixed = g.attention(qkv, 3, 12);
+    let mixed = g.attention(qkv, Attention::plain(3, 12));
     let rows = g.pick(mixed);
     let wide = g.linear(rows, weight(Role::Head, 1000, 36), None, Activation::Gelu, 1000);
     let norm = Norm { weight: weight(Role::Vector, 1, 1000), bias: weight(Role::Vector, 1, 1000), epsilon: 1e-12 };

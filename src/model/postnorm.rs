@@ -1,0 +1,297 @@
+//! What do BERT and the encoders after it share?
+//!
+//! Embeddings are looked up, summed and normalised; then come layers of self-attention and feed-forward, each followed by a residual
+//! norm (post-norm). A [`Family`] says the rest as data: names of tensors and of settings, and where it departs. [`BERT`] is the
+//! departure's origin: a family's file states its difference from it, and [`build`] turns any of them into a [`Trunk`].
+//!
+//! [`BERT`]: super::bert::BERT
+
+use std::collections::HashMap;
+
+use serde_json::json;
+
+use super::config::Fields;
+use super::heads::{self, Ground, Row};
+use super::loader::Loader;
+use super::trunk::{Sizes, Trunk};
+use crate::engine::Graph;
+use crate::engine::graph::{Activation, Attention, Bias, Index, Lookup, Norm, ValueId, WeightId};
+use crate::error::{ErrorKind, Result, fail};
+
+/// One family of post-norm encoders.
+pub(super) struct Family {
+    /// Its name in descriptions.
+    pub name: &'static str,
+    /// What the trunk's tensors begin with in checkpoints of whole models.
+    pub prefix: &'static str,
+    /// Fields of config.json.
+    pub settings: Settings,
+    /// What is summed, in this order; words come first.
+    pub tables: &'static [Table],
+    /// Which row of the position table the first token has.
+    pub positions: Positions,
+    /// The norm of the sum.
+    pub embedding_norm: &'static str,
+    /// Embeddings of a width of their own, and the linear layer that brings them to the layers'.
+    pub projection: Option<Projection>,
+    /// What the names of each layer's tensors begin with, first layer to last. Layers of the same name share their weights.
+    pub layers: fn(&Fields<'_>, &Sizes) -> Result<Vec<String>>,
+    /// The tensors of a layer.
+    pub names: LayerNames,
+    /// What attention adds to its scores, in all layers.
+    pub bias: fn(&Fields<'_>, &mut Loader, &Sizes) -> Result<Bias>,
+    /// The linear layer on the first token, with tanh, where the family has one.
+    pub pooler: Option<&'static str>,
+    /// Its heads.
+    pub heads: &'static [Row],
+}
+
+/// What config.json calls the sizes.
+pub(super) struct Settings {
+    pub hidden: &'static str,
+    pub layers: &'static str,
+    pub heads: &'static str,
+    pub intermediate: &'static str,
+    pub activation: &'static str,
+    /// The epsilon of norms; where there is no such field it is 1e-12.
+    pub epsilon: Option<&'static str>,
+}
+
+/// A table of embeddings by its tensor's name.
+pub(super) enum Table {
+    Words(&'static str),
+    Segments(&'static str),
+    Positions(&'static str),
+    /// Types of tasks (ERNIE), where config.json says `use_task_id`: every token has type 0, as where a caller of the reference
+    /// gives none.
+    Tasks(&'static str),
+}
+
+/// Which row of the position table the first token has.
+#[derive(Clone, Copy)]
+pub(super) enum Positions {
+    /// The first.
+    FromZero,
+    /// The one after the padding id, which config.json states or else is this; padding tokens take no place.
+    AfterPadding { stated: Option<&'static str>, id: u32 },
+}
+
+/// Embeddings of width `embedding_size` (128 where config.json does not say), then a linear layer.
+pub(super) struct Projection {
+    pub name: &'static str,
+    /// Whether it is there when the widths are the same, too.
+    pub always: bool,
+}
+
+/// The tensors of a layer, without what the layer's names begin with.
+pub(super) struct LayerNames {
+    pub query: &'static str,
+    pub key: &'static str,
+    pub value: &'static str,
+    /// The linear layer behind attention, and the norm behind that.
+    pub mixed: &'static str,
+    pub mixed_norm: &'static str,
+    /// The two linear layers of the feed-forward part, and the norm behind them.
+    pub up: &'static str,
+    pub down: &'static str,
+    pub norm: &'static str,
+}
+
+/// `encoder.layer.0.`, `encoder.layer.1.` ...: a set of weights for each layer.
+pub(super) fn own_layers(_: &Fields<'_>, sizes: &Sizes) -> Result<Vec<String>> {
+    Ok((0..sizes.layers).map(|layer| format!("encoder.layer.{layer}.")).collect())
+}
+
+/// Attention by queries and keys alone.
+pub(super) fn no_bias(_: &Fields<'_>, _: &mut Loader, _: &Sizes) -> Result<Bias> {
+    Ok(Bias::None)
+}
+
+/// Builds the trunk of a model of `family`.
+///
+/// # Errors
+/// `Unsupported` or `InvalidFile` for what config.json says, `InvalidTensor` for a checkpoint that does not have what it says.
+pub(super) fn build(family: &'static Family, config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
+    refuse_variants(config)?;
+    let (mut sizes, offset) = sizes(family, config)?;
+    let epsilon = family.settings.epsilon.map_or(Ok(EPSILON), |field| config.epsilon_or(field, EPSILON))?;
+    let activation = config.activation(family.settings.activation)?;
+    loader.set_prefix(family.prefix);
+    let mut trunk = Builder { family, config, loader, graph: Graph::new(), sizes: sizes.clone(), epsilon, activation };
+    let bias = (family.bias)(config, trunk.loader, &sizes)?;
+    let (tokens, embedded) = trunk.embeddings(offset)?;
+    let mut hidden_states = vec![embedded];
+    let mut shared: HashMap<String, Layer> = HashMap::new();
+    for name in (family.layers)(config, &sizes)? {
+        let layer = match shared.get(&name) {
+            Some(layer) => layer,
+            None => &*shared.entry(name.clone()).or_insert(trunk.load(&name)?),
+        };
+        hidden_states.push(trunk.append(layer, &bias, hidden_states[hidden_states.len() - 1]));
+    }
+    sizes.layers = hidden_states.len() - 1;
+    let pooler = trunk.pooler()?;
+    let Builder { graph, loader, .. } = trunk;
+    let ground = Ground { hidden: sizes.hidden, pooler: pooler.is_some(), tokens, epsilon };
+    let heads::Found { heads, unanswered } = heads::take(family.heads, config, loader, &ground)?;
+    loader.refuse_leftovers(|name| {
+        let bare = name.strip_prefix(family.prefix).unwrap_or(name);
+        BUFFERS.contains(&bare) || unanswered.iter().any(|head| name.starts_with(head))
+    })?;
+    Ok(Trunk { family: family.name, sizes, graph, hidden_states, pooler, heads })
+}
+
+/// The epsilon of norms where config.json states none.
+const EPSILON: f32 = 1e-12;
+
+/// Tensors of a checkpoint that nothing is computed with.
+const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
+
+/// Options that change what is computed and that no graph here has.
+fn refuse_variants(config: &Fields<'_>) -> Result<()> {
+    config.only("position_embedding_type", &json!("absolute"))?;
+    config.only("is_decoder", &json!(false))?;
+    config.only("add_cross_attention", &json!(false))
+}
+
+/// The sizes, and the row of the position table that the first token has.
+fn sizes(family: &Family, config: &Fields<'_>) -> Result<(Sizes, usize)> {
+    let names = &family.settings;
+    let rows = config.size("max_position_embeddings")?;
+    let offset = match family.positions {
+        Positions::FromZero => 0,
+        Positions::AfterPadding { .. } => padding(family, config)?.map_or(0, |id| id as usize + 1),
+    };
+    let Some(positions) = rows.checked_sub(offset).filter(|n| *n > 0) else {
+        let told = format!("config.json: max_position_embeddings {rows} leaves no position after the {offset} up to the padding id");
+        return fail(ErrorKind::InvalidFile, told);
+    };
+    let sizes = Sizes {
+        vocabulary: config.size("vocab_size")?,
+        hidden: config.size(names.hidden)?,
+        layers: config.size(names.layers)?,
+        heads: config.size(names.heads)?,
+        intermediate: config.size(names.intermediate)?,
+        positions,
+        segments: config.size_or("type_vocab_size", 2)?,
+    };
+    if !sizes.hidden.is_multiple_of(sizes.heads) {
+        let told = format!("config.json: {} {} is not a multiple of {} {}", names.hidden, sizes.hidden, names.heads, sizes.heads);
+        return fail(ErrorKind::InvalidFile, told);
+    }
+    if sizes.layers > 1024 {
+        return fail(ErrorKind::InvalidFile, format!("config.json: {} {} is above 1024", names.layers, sizes.layers));
+    }
+    Ok((sizes, offset))
+}
+
+/// The id of the padding token, where positions depend on it.
+fn padding(family: &Family, config: &Fields<'_>) -> Result<Option<u32>> {
+    match family.positions {
+        Positions::FromZero => Ok(None),
+        Positions::AfterPadding { stated: Some(field), id } => config.id_or(field, id).map(Some),
+        Positions::AfterPadding { stated: None, id } => Ok(Some(id)),
+    }
+}
+
+struct Builder<'a, 'c> {
+    family: &'static Family,
+    config: &'a Fields<'c>,
+    loader: &'a mut Loader,
+    graph: Graph,
+    sizes: Sizes,
+    epsilon: f32,
+    activation: Activation,
+}
+
+/// A linear layer's weights and its number of outputs.
+struct Linear(WeightId, WeightId, usize);
+
+/// The weights of a layer.
+struct Layer {
+    qkv: Linear,
+    mixed: Linear,
+    mixed_norm: Norm,
+    up: Linear,
+    down: Linear,
+    norm: Norm,
+}
+
+impl Builder<'_, '_> {
+    /// The token table, and the first hidden state.
+    fn embeddings(&mut self, offset: usize) -> Result<(WeightId, ValueId)> {
+        let hidden = self.sizes.hidden;
+        let width = if self.family.projection.is_some() { self.config.size_or("embedding_size", 128)? } else { hidden };
+        let padding = padding(self.family, self.config)?;
+        let mut lookups = Vec::new();
+        for table in self.family.tables {
+            let (name, rows, index) = match *table {
+                Table::Words(name) => (name, self.sizes.vocabulary, Index::Token),
+                // A table of one row leaves nothing to choose.
+                Table::Segments(name) if self.sizes.segments == 1 => (name, 1, Index::Always(0)),
+                Table::Segments(name) => (name, self.sizes.segments, Index::Segment),
+                Table::Positions(name) => (name, self.sizes.positions + offset, Index::Position { offset, padding }),
+                Table::Tasks(_) if !self.config.flag_or("use_task_id", false)? => continue,
+                Table::Tasks(name) => (name, self.config.size_or("task_type_vocab_size", 3)?, Index::Always(0)),
+            };
+            lookups.push(Lookup { table: self.loader.table(&format!("{name}.weight"), rows, width)?, index });
+        }
+        let tokens = lookups[0].table;
+        let norm = self.norm(self.family.embedding_norm, width)?;
+        let embedded = self.graph.embed(lookups, Some(norm), width);
+        match &self.family.projection {
+            Some(projection) if projection.always || width != hidden => {
+                let linear = self.linear(&[projection.name.to_owned()], width, hidden)?;
+                Ok((tokens, self.apply(&linear, embedded, Activation::Identity)))
+            }
+            _ => Ok((tokens, embedded)),
+        }
+    }
+
+    fn load(&mut self, layer: &str) -> Result<Layer> {
+        let Sizes { hidden, intermediate, .. } = self.sizes;
+        let names = &self.family.names;
+        let at = |part: &str| format!("{layer}{part}");
+        Ok(Layer {
+            qkv: self.linear(&[names.query, names.key, names.value].map(at), hidden, 3 * hidden)?,
+            mixed: self.linear(&[at(names.mixed)], hidden, hidden)?,
+            mixed_norm: self.norm(&at(names.mixed_norm), hidden)?,
+            up: self.linear(&[at(names.up)], hidden, intermediate)?,
+            down: self.linear(&[at(names.down)], intermediate, hidden)?,
+            norm: self.norm(&at(names.norm), hidden)?,
+        })
+    }
+
+    fn append(&mut self, layer: &Layer, bias: &Bias, input: ValueId) -> ValueId {
+        let Sizes { hidden, heads, .. } = self.sizes;
+        let qkv = self.apply(&layer.qkv, input, Activation::Identity);
+        let mixed = self.graph.attention(qkv, Attention { bias: bias.clone(), ..Attention::plain(heads, hidden / heads) });
+        let projected = self.apply(&layer.mixed, mixed, Activation::Identity);
+        let attended = self.graph.add_norm(projected, input, layer.mixed_norm);
+        let wide = self.apply(&layer.up, attended, self.activation);
+        let narrow = self.apply(&layer.down, wide, Activation::Identity);
+        self.graph.add_norm(narrow, attended, layer.norm)
+    }
+
+    fn apply(&mut self, linear: &Linear, input: ValueId, activation: Activation) -> ValueId {
+        self.graph.linear(input, linear.0, Some(linear.1), activation, linear.2)
+    }
+
+    fn linear(&mut self, names: &[String], inputs: usize, outputs: usize) -> Result<Linear> {
+        let named = |suffix: &str| names.iter().map(|n| format!("{n}.{suffix}")).collect::<Vec<_>>();
+        Ok(Linear(self.loader.matrix(&named("weight"), outputs, inputs)?, self.loader.vector(&named("bias"), outputs)?, outputs))
+    }
+
+    fn norm(&mut self, name: &str, width: usize) -> Result<Norm> {
+        let mut vector = |part| self.loader.vector(&[format!("{name}.{part}")], width);
+        Ok(Norm { weight: vector("weight")?, bias: vector("bias")?, epsilon: self.epsilon })
+    }
+
+    fn pooler(&mut self) -> Result<Option<(WeightId, WeightId)>> {
+        let Some(name) = self.family.pooler.filter(|name| self.loader.has(&format!("{name}.weight"))) else { return Ok(None) };
+        let hidden = self.sizes.hidden;
+        let weight = self.loader.head(&format!("{name}.weight"), hidden, hidden)?;
+        let bias = self.loader.vector(&[format!("{name}.bias")], hidden)?;
+        Ok(Some((weight, bias)))
+    }
+}

@@ -1,0 +1,174 @@
+//! Do the heads of every family give the reference's numbers, and do wrong pairings of files say what is wrong?
+//!
+//! `tests/golden/make/family_heads.py` made a tiny model of each family and head in `tests/golden/families` and wrote down what
+//! `transformers` computes from token ids. (Hidden states and tokenizers of the families are in `tests/golden.rs`.) `cargo test --test
+//! families -- --nocapture` prints the worst error of each.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cloze::engine::{Batch, Control, Precision};
+use cloze::formats::convert::{Contents, kept, quantised};
+use cloze::formats::{Source, huggingface};
+use cloze::model::heads::Kind;
+use cloze::model::{Encoder, Output, Setup, config};
+use cloze::quant::Dtype;
+use cloze::{ErrorKind, LayerChoice, Model, Options};
+use serde::Deserialize;
+
+/// The largest error of a number, as a share of its size where that is above 1.
+const TOLERANCE: f64 = 1e-4;
+
+#[derive(Deserialize)]
+struct Expected {
+    inputs: Vec<Input>,
+    heads: Vec<Head>,
+}
+
+#[derive(Deserialize)]
+struct Input {
+    ids: Vec<u32>,
+    type_ids: Vec<u32>,
+}
+
+/// A head's folder, its kind if a task answers it, and the numbers of each input.
+#[derive(Deserialize)]
+struct Head {
+    folder: String,
+    kind: Option<String>,
+    numbers: Vec<Vec<f32>>,
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn families() -> Vec<(String, Expected)> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(golden("families")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let expected = |name: &String| serde_json::from_slice(&std::fs::read(golden(&format!("families/{name}/expected.json"))).unwrap());
+    names.iter().map(|name| (name.clone(), expected(name).unwrap())).collect()
+}
+
+fn encoder(source: &Source, isa: Option<&str>, precision: Precision) -> cloze::Result<Encoder> {
+    let mut folder = huggingface::open(source)?;
+    let sample = || Ok(vec![(4..20).collect()]);
+    let setup = Setup { isa, precision: Some(precision), sample: &sample };
+    Encoder::new(&folder.config, folder.weights, &mut folder.sentence, &setup)
+}
+
+/// What the model gives for each input, one input a run.
+fn numbers(encoder: &Encoder, output: &Output, inputs: &[Input]) -> Vec<Vec<f32>> {
+    let graph = encoder.graph(output).unwrap();
+    let run = |input: &Input| {
+        let mut batch = Batch::default();
+        batch.push(&input.ids, &input.type_ids, 0);
+        (0..input.ids.len()).for_each(|token| batch.pick(token));
+        encoder.engine().run(&graph, &Arc::new(batch), 1, &Control::default()).unwrap().unwrap()
+    };
+    inputs.iter().map(run).collect()
+}
+
+fn distance(got: &[Vec<f32>], want: &[Vec<f32>]) -> f64 {
+    let one = |(g, w): (&f32, &f32)| (f64::from(*g) - f64::from(*w)).abs() / f64::from(w.abs()).max(1.0);
+    let of_input = |(got, want): (&Vec<f32>, &Vec<f32>)| {
+        assert_eq!(got.len(), want.len());
+        got.iter().zip(want).map(one).fold(0.0, |m, e| if e > m || e.is_nan() { e } else { m })
+    };
+    got.iter().zip(want).map(of_input).fold(0.0, |m, e| if e > m || e.is_nan() { e } else { m })
+}
+
+fn kind(name: &str) -> Kind {
+    Kind::ALL.iter().find(|(n, _)| *n == name).unwrap().1
+}
+
+#[test]
+fn every_head_of_every_family_gives_the_reference_numbers() {
+    for (family, expected) in families() {
+        for head in &expected.heads {
+            let source = Source::open(&golden(&format!("families/{family}/{}", head.folder))).unwrap();
+            for isa in ["avx512", "avx2", "portable"] {
+                let Ok(encoder) = encoder(&source, Some(isa), Precision::F32) else {
+                    assert_ne!(isa, "portable", "{family} {}", head.folder);
+                    continue;
+                };
+                let Some(name) = &head.kind else {
+                    assert!(encoder.heads().is_empty(), "{family} {}", head.folder);
+                    numbers(&encoder, &Output::Tokens(LayerChoice::Last), &expected.inputs);
+                    continue;
+                };
+                let error = distance(&numbers(&encoder, &Output::Head(kind(name)), &expected.inputs), &head.numbers);
+                println!("{family:<12} {:<14} {name:<14} {isa:<9} worst error {error:.1e}", head.folder);
+                assert!(error <= TOLERANCE, "{family} {} {name} on {isa}: {error}", head.folder);
+            }
+        }
+    }
+}
+
+/// The folder as a GGUF file in memory.
+fn as_gguf(source: &Source, quantise: bool) -> Source {
+    let contents = Contents::of(source).unwrap();
+    let mut bytes = Vec::new();
+    let types = |item: &_| if quantise { quantised(Dtype::Q8_0)(item) } else { kept(item) };
+    contents.write_gguf_to(&mut std::io::Cursor::new(&mut bytes), types, |_, _| {}).unwrap();
+    Source::memory(vec![("model.gguf".to_owned(), bytes)]).unwrap()
+}
+
+#[test]
+fn heads_come_through_gguf_files_and_int8_stays_near() {
+    for (family, expected) in families() {
+        for head in &expected.heads {
+            let Some(name) = &head.kind else { continue };
+            let source = Source::open(&golden(&format!("families/{family}/{}", head.folder))).unwrap();
+            let of = |source: &Source, precision| {
+                numbers(&encoder(source, None, precision).unwrap(), &Output::Head(kind(name)), &expected.inputs)
+            };
+            assert!(of(&as_gguf(&source, false), Precision::F32) == of(&source, Precision::F32), "{family} {}", head.folder);
+            let far = distance(&of(&as_gguf(&source, true), Precision::Int8), &head.numbers);
+            println!("{family:<12} {:<14} {name:<14} int8 from q8_0: worst difference {far:.2}", head.folder);
+            // Random and lively models, sixteen numbers wide: a wrong path gives differences of several units.
+            assert!(far < 0.5, "{family} {}: {far}", head.folder);
+        }
+    }
+}
+
+/// The files of a folder, one of them from another.
+fn mixed(folder: &str, file: &str, from: &str) -> cloze::Result<Model> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(golden(&format!("models/{folder}"))).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let path = if name == file { golden(&format!("models/{from}/{file}")) } else { path };
+            files.push((name, std::fs::read(path).unwrap()));
+        }
+    }
+    Model::load_files(files.into_iter().filter(|(name, _)| name != "modules.json").collect(), &Options::default())
+}
+
+#[test]
+fn files_of_different_models_are_refused_with_what_does_not_fit() {
+    for (folder, file, from, told) in [
+        // The configuration of one family and the weights of another.
+        ("tiny-roberta", "model.safetensors", "tiny-distilbert", "tensor"),
+        ("tiny-distilbert", "model.safetensors", "tiny-gelu", "tensor"),
+        ("tiny-albert", "model.safetensors", "tiny-electra", "tensor"),
+        ("tiny-mpnet", "model.safetensors", "tiny-roberta", "tensor"),
+        ("tiny-electra", "config.json", "tiny-ernie", "tensor"),
+        // A tokenizer of a larger vocabulary.
+        ("tiny-electra", "tokenizer.json", "tiny-roberta", "the token embedding has 400 rows"),
+        ("tiny-albert", "tokenizer.json", "tiny-roberta", "the token embedding has 400 rows"),
+    ] {
+        let e = mixed(folder, file, from).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::InvalidTensor | ErrorKind::InvalidFile), "{folder} with {from}: {e}");
+        assert!(e.message().contains(told), "{folder} with {from}: {e}");
+    }
+}
+
+#[test]
+fn every_model_type_is_known_to_files_and_to_models() {
+    for name in config::model_types() {
+        assert!(cloze::formats::names::Family::of_model_type(name).is_some(), "{name} has no names in GGUF files");
+    }
+}

@@ -1,0 +1,146 @@
+"""Makes the folders of tests/golden/models that are not BERT: tiny random models of the other families, as models.py makes BERT's.
+
+Run:       python tests/golden/make/families.py [folder ...]      (all folders without arguments; CPU, about a minute)
+Versions:  requirements.txt beside this file; each expected.json names those that made it.
+
+Vocabularies are trained on the texts themselves: byte-level BPE by `tokenizers`, SentencePiece by `sentencepiece`. One folder of each kind
+has tokenizer.json, another the files of the vocabulary alone, from which the reference makes the same tokenizer.
+"""
+import json
+import tempfile
+from pathlib import Path
+
+import models
+from models import LONG, PAIRS, SPECIAL, TEXTS, VOCABULARY, WORDS, make, write_json
+
+import sentencepiece
+from tokenizers import ByteLevelBPETokenizer
+from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, CamembertConfig, CamembertTokenizer, DistilBertConfig, ElectraConfig, ErnieConfig,
+                          MPNetConfig, MPNetTokenizer, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
+
+# Special tokens of these families inside a text, among them the padding that takes no position.
+TEXTS[7] = "<mask> inside a text, <pad> and </s> too <pad><pad> [MASK] at the end"
+CORPUS = TEXTS + [LONG.title()] + [text for pair in PAIRS for text in pair if text] + [f"{a} {b}" for step in (1, 5) for a, b in zip(WORDS, WORDS[step:])]
+
+
+def sizes(hidden, heads, layers, inner, act, vocab, positions, **more):
+    return dict(hidden_size=hidden, num_attention_heads=heads, num_hidden_layers=layers, intermediate_size=inner, hidden_act=act, vocab_size=vocab,
+                max_position_embeddings=positions, **more)
+
+
+def byte_level(spec, trunk):
+    """RoBERTa's tokenizer. `first` are the tokens with the lowest ids."""
+    size, first = spec["config"]["vocab_size"], spec.get("first", ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    trainer = ByteLevelBPETokenizer()
+    trainer.train_from_iterator(CORPUS, vocab_size=size, special_tokens=first, show_progress=False)
+    with tempfile.TemporaryDirectory() as scratch:
+        trainer.save_model(scratch)
+        vocab = json.loads((Path(scratch) / "vocab.json").read_text(encoding="utf-8"))
+        merges = (Path(scratch) / "merges.txt").read_text(encoding="utf-8")
+    assert len(vocab) == size, len(vocab)
+    settings = dict(model_max_length=spec["limit"]) | spec.get("tokenizer", {})
+    if spec.get("files") == "vocab":
+        trunk.mkdir(parents=True, exist_ok=True)
+        write_json(trunk / "vocab.json", vocab)
+        (trunk / "merges.txt").write_text(merges, encoding="utf-8")
+        write_json(trunk / "tokenizer_config.json", dict(tokenizer_class="RobertaTokenizer") | settings)
+        return
+    pairs = [tuple(line.split(" ")) for line in merges.splitlines() if not line.startswith("#")]
+    RobertaTokenizer(vocab=vocab, merges=pairs, **settings).save_pretrained(trunk)
+
+
+# Class, file and the pieces that its model of SentencePiece begins with.
+PIECES = {
+    "xlm-roberta": (XLMRobertaTokenizer, "sentencepiece.bpe.model", dict(unk_id=0, bos_id=1, eos_id=2, pad_id=-1)),
+    "camembert": (CamembertTokenizer, "sentencepiece.bpe.model", dict(unk_id=0, bos_id=1, eos_id=2, pad_id=-1)),
+    "albert": (AlbertTokenizer, "spiece.model", dict(unk_id=1, bos_id=-1, eos_id=-1, pad_id=0, control_symbols=["[CLS]", "[SEP]", "[MASK]"])),
+}
+
+
+# What a small normaliser replaces: signs by letters, one character by two, by a space.
+RULES = {"，": ",", "。": ".", "é": "e", "Å": "Aa", "ﬁ": "fi", "\u00a0": " ", "\t": " ", "\n": " ", "…": "..."}
+
+
+def pieces(spec, trunk):
+    """A tokenizer over a model of SentencePiece; `special` tokens are those that the class puts around its pieces."""
+    kind, file, options = PIECES[spec["family"]]
+    with tempfile.TemporaryDirectory() as scratch:
+        (Path(scratch) / "corpus").write_text("\n".join(CORPUS).replace("\0", ""), encoding="utf-8")
+        rules = Path(scratch) / "rules.tsv"
+        rules.write_text("".join(f"{ord(a):X}\t{' '.join(f'{ord(c):X}' for c in b)}\n" for a, b in RULES.items()))
+        # The map of NFKC is a quarter of a megabyte: one folder has it, the others a few rules of their own.
+        rules = dict(normalization_rule_name="nmt_nfkc") if spec.get("nfkc") else dict(normalization_rule_tsv=str(rules))
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(Path(scratch) / "corpus"), model_prefix=str(Path(scratch) / "m"), vocab_size=spec["config"]["vocab_size"] - spec["special"], character_coverage=1.0,
+            model_type="unigram", minloglevel=2, num_threads=1, **options, **rules)
+        trunk.mkdir(parents=True, exist_ok=True)
+        (trunk / file).write_bytes((Path(scratch) / "m.model").read_bytes())
+    settings = dict(model_max_length=spec["limit"]) | spec.get("tokenizer", {})
+    write_json(trunk / "tokenizer_config.json", dict(tokenizer_class=kind.__name__) | settings)
+    if spec.get("files") != "vocab":
+        tokenizer = kind.from_pretrained(trunk, **settings)
+        (trunk / file).unlink()
+        tokenizer.save_pretrained(trunk)
+        assert len(tokenizer) == spec["config"]["vocab_size"], len(tokenizer)
+
+
+def wordpiece(spec, trunk):
+    """BERT's tokenizer, or MPNet's: WordPiece between RoBERTa's special tokens."""
+    words = VOCABULARY[: spec["config"]["vocab_size"]]
+    settings = dict(model_max_length=spec["limit"]) | spec.get("tokenizer", {})
+    kind = BertTokenizer
+    if spec["family"] == "mpnet":
+        kind, words = MPNetTokenizer, ["<s>", "<pad>", "</s>", "[UNK]"] + VOCABULARY[len(SPECIAL) : spec["config"]["vocab_size"] - 5 + len(SPECIAL)] + ["<mask>"]
+    assert len(words) == spec["config"]["vocab_size"]
+    if spec.get("files") == "vocab":
+        trunk.mkdir(parents=True, exist_ok=True)
+        (trunk / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+        write_json(trunk / "tokenizer_config.json", dict(tokenizer_class=kind.__name__) | settings)
+        return
+    kind(vocab={w: i for i, w in enumerate(words)}, **settings).save_pretrained(trunk)
+
+
+def family(name, config_class, write, limit, config, pooler=True, **more):
+    return dict(family=name, config_class=config_class, write_tokenizer=write, limit=limit, config=config, pooler=pooler, style="new", pooling=["mean"]) | more
+
+
+ONE = dict(type_vocab_size=1, layer_norm_eps=1e-5)
+DISTIL = lambda dim, heads, layers, inner, act, vocab, positions: dict(dim=dim, n_heads=heads, n_layers=layers, hidden_dim=inner, activation=act, vocab_size=vocab,
+                                                                       max_position_embeddings=positions)
+FAMILIES = {
+    "tiny-roberta": family("roberta", RobertaConfig, byte_level, 40, sizes(32, 4, 2, 50, "gelu", 420, 42, **ONE)),
+    # Padding is not 1, and the files are those of the vocabulary.
+    "tiny-roberta-vocab": family("roberta", RobertaConfig, byte_level, 34, sizes(24, 2, 1, 40, "gelu", 380, 40, pad_token_id=5, **ONE), files="vocab",
+                                 first=["<s>", "x", "</s>", "<unk>", "<mask>", "<pad>"], tokenizer=dict(add_prefix_space=True)),
+    "tiny-xlm-roberta": family("xlm-roberta", XLMRobertaConfig, pieces, 40, sizes(32, 2, 2, 40, "gelu", 400, 42, **ONE), special=2, nfkc=True),
+    "tiny-xlm-roberta-vocab": family("xlm-roberta", XLMRobertaConfig, pieces, 38, sizes(16, 2, 1, 20, "gelu", 360, 40, **ONE), special=2, files="vocab"),
+    "tiny-camembert": family("camembert", CamembertConfig, pieces, 38, sizes(24, 3, 2, 31, "gelu", 380, 40, **ONE), special=5),
+    "tiny-camembert-vocab": family("camembert", CamembertConfig, pieces, 38, sizes(16, 1, 1, 20, "gelu", 360, 40, **ONE), special=5, files="vocab"),
+    "tiny-distilbert": family("distilbert", DistilBertConfig, wordpiece, 40, DISTIL(36, 3, 2, 44, "gelu", 400, 40), pooler=False),
+    "tiny-electra": family("electra", ElectraConfig, wordpiece, 40, sizes(32, 4, 2, 44, "gelu", 400, 40, embedding_size=20), pooler=False),
+    "tiny-electra-same": family("electra", ElectraConfig, wordpiece, 36, sizes(24, 2, 1, 30, "gelu", 380, 36, embedding_size=24), pooler=False),
+    "tiny-albert": family("albert", AlbertConfig, pieces, 40, sizes(48, 4, 3, 60, "gelu_new", 400, 40, embedding_size=16), special=0),
+    # Two groups of two sets of weights each, over five layers; the files are those of the vocabulary, and accents and cases stay.
+    "tiny-albert-groups": family("albert", AlbertConfig, pieces, 36, sizes(24, 2, 5, 40, "gelu", 380, 36, embedding_size=24, num_hidden_groups=2, inner_group_num=2),
+                                 special=0, files="vocab", tokenizer=dict(do_lower_case=False, keep_accents=True)),
+    "tiny-ernie": family("ernie", ErnieConfig, wordpiece, 40, sizes(32, 4, 2, 50, "relu", 400, 40, use_task_id=True, task_type_vocab_size=3, layer_norm_eps=1e-5)),
+    "tiny-mpnet": family("mpnet", MPNetConfig, wordpiece, 62, sizes(36, 3, 2, 50, "gelu", 400, 64, layer_norm_eps=1e-5)),
+    "tiny-mpnet-vocab": family("mpnet", MPNetConfig, wordpiece, 34, sizes(16, 2, 1, 20, "gelu", 380, 36), files="vocab"),
+}
+for i, spec in enumerate(FAMILIES.values()):
+    spec["seed"] = 200 + i
+    if spec.get("files") == "vocab":
+        spec["style"] = "plain"  # sentence-transformers would write tokenizer.json
+
+
+class Answers(models.Answers):
+    """Fewer cases than for BERT: what comes after the trunk is the same for all families."""
+
+    def sentences(self):
+        self.encode("the folder's own configuration", {})
+        self.encode("cut on the left", dict(max_tokens="12", truncation="left"), models.SOME, limit=12, side="left")
+
+
+if __name__ == "__main__":
+    models.Answers = Answers
+    make(FAMILIES, ["sentences", "layers", "windows", "pairs", "write"])

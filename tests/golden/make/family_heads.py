@@ -1,0 +1,98 @@
+"""Makes tests/golden/families: a tiny random model of each family and each head, with the raw numbers that `transformers` gives.
+
+Run:       python tests/golden/make/family_heads.py [family ...]      (all families without arguments; CPU, half a minute)
+Versions:  requirements.txt beside this file; each expected.json names those that made it.
+
+A head's folder holds config.json and model.safetensors; there is no tokenizer, since inputs are token ids (what becomes of texts is
+the business of the folders of families.py and heads.py). expected.json lists inputs and, for each head, the numbers of all rows, in fp32 on the
+CPU, one input at a time.
+"""
+import json
+import shutil
+import sys
+from pathlib import Path
+
+from models import ROOT as MODELS, TORCH, VERSIONS, randomise
+
+import torch
+import transformers
+from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForPreTraining, AutoModelForQuestionAnswering,
+                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ErnieConfig, MPNetConfig,
+                          RobertaConfig)
+
+ROOT = MODELS.parent / "families"
+COMMON = dict(vocab_size=90, max_position_embeddings=24)
+SIZES = dict(hidden_size=16, num_attention_heads=2, num_hidden_layers=2, intermediate_size=20) | COMMON
+ONE = dict(type_vocab_size=1, layer_norm_eps=1e-5)
+FAMILIES = {
+    "roberta": RobertaConfig(**SIZES | ONE, hidden_act="gelu"),
+    # The same heads as RoBERTa, and another padding id.
+    "camembert": CamembertConfig(**SIZES | ONE, hidden_act="gelu", pad_token_id=3),
+    "distilbert": DistilBertConfig(dim=16, n_heads=2, n_layers=2, hidden_dim=20, activation="gelu", **COMMON),
+    "electra": ElectraConfig(**SIZES, hidden_act="relu", embedding_size=12),
+    "albert": AlbertConfig(**SIZES, hidden_act="gelu_new", embedding_size=12),
+    "ernie": ErnieConfig(**SIZES, hidden_act="relu", use_task_id=True),
+    "mpnet": MPNetConfig(**SIZES, hidden_act="gelu"),
+}
+
+# Folder, class, the kind of head by the names of `cloze`, and what the class's answer holds for it.
+HEADS = [
+    ("classify", AutoModelForSequenceClassification, {"classify": lambda out: out.logits[0]}),
+    ("tag", AutoModelForTokenClassification, {"tag": lambda out: out.logits[0]}),
+    ("extract", AutoModelForQuestionAnswering, {"extract": lambda out: torch.stack([out.start_logits[0], out.end_logits[0]], dim=-1)}),
+    ("fill-mask", AutoModelForMaskedLM, {"fill_mask": lambda out: out.logits[0]}),
+    ("multiple-choice", AutoModelForMultipleChoice, {}),
+]
+PRETRAINING = {
+    "albert": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.sop_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
+    "ernie": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.seq_relationship_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
+    "electra": ("discriminator", AutoModelForPreTraining, {"replaced": lambda out: out.logits[0].unsqueeze(-1)}),
+}
+
+
+def inputs(config):
+    """Token ids of a few lengths, one of them with padding inside, and the segments where the family has them."""
+    generator = torch.Generator().manual_seed(7)
+    rows = [torch.randint(4, config.vocab_size, (n,), generator=generator).tolist() for n in (1, 2, 6, 11)]
+    rows[2][3] = rows[2][4] = config.pad_token_id
+    two = getattr(config, "type_vocab_size", 1) > 1
+    return [dict(ids=ids, type_ids=[int(two and i > len(ids) // 2) for i in range(len(ids))]) for ids in rows], two
+
+
+def write_family(name, config):
+    folder = ROOT / name
+    shutil.rmtree(folder, ignore_errors=True)
+    given, two = inputs(config)
+    heads = HEADS + ([PRETRAINING[name]] if name in PRETRAINING else [])
+    expected = dict(made_by="tests/golden/make/family_heads.py", versions=VERSIONS, inputs=given, heads=[])
+    for i, (kind, auto, answers) in enumerate(heads):
+        labels = {} if kind not in ("classify", "tag") else dict(num_labels=3)
+        model = randomise(auto.from_config(type(config)(**config.to_dict() | labels)), 900 + 20 * list(FAMILIES).index(name) + i)
+        model.save_pretrained(folder / kind)
+        (folder / kind / "generation_config.json").unlink(missing_ok=True)
+        model = auto.from_pretrained(folder / kind, **TORCH).eval()
+        for answered, rows in answers.items():
+            numbers = []
+            for one in given:
+                types = dict(token_type_ids=torch.tensor([one["type_ids"]])) if two else {}
+                with torch.inference_mode():
+                    numbers.append([float(f"{v:.7g}") for v in rows(model(torch.tensor([one["ids"]]), **types)).flatten().tolist()])
+            expected["heads"].append(dict(folder=kind, kind=answered, numbers=numbers))
+        if not answers:
+            expected["heads"].append(dict(folder=kind, kind=None, numbers=[]))
+    line = lambda value: json.dumps(value, separators=(",", ":"))
+    lines = [f"{line(k)}:{line(v)}" for k, v in expected.items() if k != "heads"]
+    answers = ",\n".join(map(line, expected["heads"]))
+    (folder / "expected.json").write_text("{" + ",\n".join(lines) + f',\n"heads":[\n{answers}\n]}}\n')
+    files = [f for f in folder.rglob("*") if f.is_file()]
+    for file in files:
+        file.chmod(0o644)
+    print(f"{name}: {len(heads)} folders, {sum(f.stat().st_size for f in files) // 1024} KB", flush=True)
+
+
+if __name__ == "__main__":
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    torch.set_num_threads(1)
+    for name in sys.argv[1:] or FAMILIES:
+        write_family(name, FAMILIES[name])
