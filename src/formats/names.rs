@@ -63,13 +63,17 @@ const EMBEDDINGS: &[Row] = &[
     trunk("embeddings.LayerNorm", "token_embd_norm", Role::Vector),
 ];
 
-/// Their layers.
-const LAYERS: &[Row] = &[
+/// Their attention.
+const ATTENTION: &[Row] = &[
     trunk("encoder.layer.{}.attention.self.query", "blk.{}.attn_q", Role::Linear),
     trunk("encoder.layer.{}.attention.self.key", "blk.{}.attn_k", Role::Linear),
     trunk("encoder.layer.{}.attention.self.value", "blk.{}.attn_v", Role::Linear),
     trunk("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", Role::Linear),
     trunk("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
+];
+
+/// Their feed-forward layers.
+const FEED_FORWARD: &[Row] = &[
     trunk("encoder.layer.{}.intermediate.dense", "blk.{}.ffn_up", Role::Linear),
     trunk("encoder.layer.{}.output.dense", "blk.{}.ffn_down", Role::Linear),
     trunk("encoder.layer.{}.output.LayerNorm", "blk.{}.layer_output_norm", Role::Vector),
@@ -78,8 +82,8 @@ const LAYERS: &[Row] = &[
 /// What llama.cpp calls cls is a dense layer on the first token, with tanh: BERT's pooler.
 const POOLER: &[Row] = &[Row { theirs: "pooler.dense", gguf: "cls", role: Role::Head, trunk: true }];
 
-/// RoBERTa's classifier, whose first layer is what llama.cpp calls cls.
-const TWO_LAYERS: &[Row] = &[head("classifier.dense", "cls"), head("classifier.out_proj", "cls.output")];
+/// RoBERTa's classifier. A checkpoint may have a pooler beside it.
+const TWO_LAYERS: &[Row] = &[head("classifier.dense", "cls.dense"), head("classifier.out_proj", "cls.output")];
 
 /// Buffers of checkpoints that older versions of `transformers` wrote.
 const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
@@ -93,16 +97,16 @@ const fn family(model_type: &'static str, architecture: &'static str, prefix: &'
 /// stands for files that do not say more. Others have an architecture of their own, so that llama.cpp refuses them rather than
 /// computing something else: RoBERTa's positions begin behind its padding id.
 const FAMILIES: &[Family] = &[
-    family("bert", "bert", "bert.", &[EMBEDDINGS, LAYERS, POOLER, &[head("classifier", "cls.output")]]),
-    family("roberta", "roberta", "roberta.", &[EMBEDDINGS, LAYERS, POOLER, TWO_LAYERS]),
-    family("camembert", "camembert", "roberta.", &[EMBEDDINGS, LAYERS, POOLER, TWO_LAYERS]),
-    family("xlm-roberta", "xlm-roberta", "roberta.", &[EMBEDDINGS, LAYERS, POOLER, TWO_LAYERS]),
+    family("bert", "bert", "bert.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, &[head("classifier", "cls.output")]]),
+    family("roberta", "roberta", "roberta.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
+    family("camembert", "camembert", "roberta.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
+    family("xlm-roberta", "xlm-roberta", "roberta.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
     family("distilbert", "bert", "distilbert.", &[EMBEDDINGS, DISTILBERT]),
     family(
         "electra",
         "electra",
         "electra.",
-        &[EMBEDDINGS, LAYERS, &[trunk("embeddings_project", "token_embd_up", Role::Linear)], TWO_LAYERS],
+        &[EMBEDDINGS, ATTENTION, FEED_FORWARD, &[trunk("embeddings_project", "token_embd_up", Role::Linear)], TWO_LAYERS],
     ),
     family("albert", "albert", "albert.", &[EMBEDDINGS, ALBERT, &[head("classifier", "cls.output")]]),
     family(
@@ -112,12 +116,13 @@ const FAMILIES: &[Family] = &[
         &[
             EMBEDDINGS,
             &[trunk("embeddings.task_type_embeddings", "task_types", Role::SmallEmbedding)],
-            LAYERS,
+            ATTENTION,
+            FEED_FORWARD,
             POOLER,
             &[head("classifier", "cls.output")],
         ],
     ),
-    family("mpnet", "mpnet", "mpnet.", &[EMBEDDINGS, MPNET, LAYERS, POOLER, TWO_LAYERS]),
+    family("mpnet", "mpnet", "mpnet.", &[EMBEDDINGS, MPNET_ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
 ];
 
 /// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
@@ -146,7 +151,7 @@ const ALBERT: &[Row] = &[
     Row { theirs: "pooler", gguf: "cls", role: Role::Head, trunk: true },
 ];
 
-const MPNET: &[Row] = &[
+const MPNET_ATTENTION: &[Row] = &[
     trunk("encoder.layer.{}.attention.attn.q", "blk.{}.attn_q", Role::Linear),
     trunk("encoder.layer.{}.attention.attn.k", "blk.{}.attn_k", Role::Linear),
     trunk("encoder.layer.{}.attention.attn.v", "blk.{}.attn_v", Role::Linear),

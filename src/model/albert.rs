@@ -47,7 +47,7 @@ fn layers(config: &Fields<'_>, sizes: &Sizes) -> Result<Vec<String>> {
     Ok((0..sizes.layers).flat_map(|layer| (0..inner).map(move |inner| set(layer, inner))).collect())
 }
 
-const HEADS: &[Row] = &[
+pub(super) const HEADS: &[Row] = &[
     Row {
         kind: Kind::Classify,
         classes: &["ForSequenceClassification"],

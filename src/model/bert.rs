@@ -79,7 +79,7 @@ pub(super) const EXTRACT: Row = Row {
 };
 
 /// The heads of BERT's classes in `transformers`. Where several have the same tensors, see `heads::take`.
-const HEADS: &[Row] = &[
+pub(super) const HEADS: &[Row] = &[
     Row {
         kind: Kind::Classify,
         classes: &["ForSequenceClassification"],

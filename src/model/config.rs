@@ -4,31 +4,45 @@
 
 use serde_json::{Map, Value};
 
+use super::heads::{Kind, Row};
 use super::loader::Loader;
 use super::{albert, bert, distilbert, electra, ernie, mpnet, roberta, trunk::Trunk};
 use crate::engine::graph::Activation;
 use crate::error::{Error, ErrorKind, Result, fail};
 
-/// One family: the `model_type`s it serves and how it is built.
+/// One family: the `model_type`s it serves, its heads and how it is built.
 struct Family {
     model_types: &'static [&'static str],
+    heads: &'static [Row],
     build: fn(&Fields<'_>, &mut Loader) -> Result<Trunk>,
 }
 
 /// Every family. A new one is one file and one row.
 const FAMILIES: &[Family] = &[
-    Family { model_types: &["bert"], build: bert::build },
-    Family { model_types: &["roberta", "camembert", "xlm-roberta"], build: roberta::build },
-    Family { model_types: &["distilbert"], build: distilbert::build },
-    Family { model_types: &["electra"], build: electra::build },
-    Family { model_types: &["albert"], build: albert::build },
-    Family { model_types: &["ernie"], build: ernie::build },
-    Family { model_types: &["mpnet"], build: mpnet::build },
+    Family { model_types: &["bert"], heads: bert::HEADS, build: bert::build },
+    Family { model_types: &["roberta", "camembert", "xlm-roberta"], heads: roberta::HEADS, build: roberta::build },
+    Family { model_types: &["distilbert"], heads: distilbert::HEADS, build: distilbert::build },
+    Family { model_types: &["electra"], heads: electra::HEADS, build: electra::build },
+    Family { model_types: &["albert"], heads: albert::HEADS, build: albert::build },
+    Family { model_types: &["ernie"], heads: bert::HEADS, build: ernie::build },
+    Family { model_types: &["mpnet"], heads: mpnet::HEADS, build: mpnet::build },
 ];
 
 /// The `model_type`s that open.
 pub fn model_types() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().flat_map(|f| f.model_types.iter().copied())
+}
+
+/// The heads that models of a `model_type` may have, in the order of the family's table, each once; `false` for one that lets its
+/// checkpoints open and that no layer answers.
+pub fn heads(model_type: &str) -> Vec<(Kind, bool)> {
+    let mut found: Vec<(Kind, bool)> = Vec::new();
+    for row in FAMILIES.iter().filter(|f| f.model_types.contains(&model_type)).flat_map(|f| f.heads) {
+        if !found.iter().any(|(kind, _)| *kind == row.kind) {
+            found.push((row.kind, !row.layers.is_empty()));
+        }
+    }
+    found
 }
 
 /// Builds the trunk that `config` describes from the loader's tensors.

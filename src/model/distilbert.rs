@@ -44,7 +44,7 @@ fn layers(_: &Fields<'_>, sizes: &Sizes) -> Result<Vec<String>> {
     Ok((0..sizes.layers).map(|layer| format!("transformer.layer.{layer}.")).collect())
 }
 
-const HEADS: &[Row] = &[
+pub(super) const HEADS: &[Row] = &[
     Row {
         kind: Kind::Classify,
         classes: &["ForSequenceClassification"],

@@ -22,7 +22,7 @@ const ELECTRA: &Family = &Family {
     ..BERT
 };
 
-const HEADS: &[Row] = &[
+pub(super) const HEADS: &[Row] = &[
     Row {
         kind: Kind::Classify,
         classes: &["ForSequenceClassification"],

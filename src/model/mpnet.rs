@@ -34,7 +34,7 @@ const MPNET: &Family = &Family {
     ..BERT
 };
 
-const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
+pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
 
 /// Buckets, half of them for keys behind the query. The reference computes with this number, whatever config.json says.
 const BUCKETS: usize = 32;

@@ -54,7 +54,7 @@ pub(super) const FILL_MASK: Row = Row {
     ],
 };
 
-const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
+pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {

@@ -1,13 +1,12 @@
 //! A text at work in the model: what does each head look at, and what are the hidden states?
 //!
 //! The encoder runs as always; its graph only ends in all hidden states and all that attentions read, side by side. The maps are made
-//! from the latter by the definition of attention ([`attention_map`]), slowly and in double precision, so that the fast path knows
+//! from the latter by the definition of attention ([`Engine::attention_map`](crate::engine::Engine::attention_map)), slowly and in double precision, so that the fast path knows
 //! nothing of them.
 
 use super::forward::{Packed, Run};
 use super::{Model, Request, Tokens};
 use crate::engine::Batch;
-use crate::engine::cpu::attention_map;
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::model::Output;
 use crate::tokenizer::Truncation;
@@ -83,7 +82,7 @@ impl Model {
                     return Err(stop());
                 }
                 let (map, others) = rest.split_at_mut(count * count);
-                attention_map(op, &read, head, map);
+                self.encoder().engine().attention_map(op, &read, head, map);
                 rest = others;
             }
         }

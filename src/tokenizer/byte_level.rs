@@ -13,6 +13,9 @@ use super::content::guarded;
 use super::special::SpecialTokens;
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
+/// The family whose vocabularies are of this kind.
+pub(super) const MODEL_TYPE: &str = "roberta";
+
 /// Builds the tokenizer that the reference's `RobertaTokenizer` is. `prefix_space` puts a space before each text.
 pub(super) fn build(vocab: &[u8], merges: &[u8], prefix_space: bool, trim: bool, special: &SpecialTokens) -> Result<tokenizers::Tokenizer> {
     let malformed = |e: serde_json::Error| Error::new(ErrorKind::InvalidFile, format!("vocab.json: {}", json_message(&e)));
@@ -35,6 +38,7 @@ pub(super) fn build(vocab: &[u8], merges: &[u8], prefix_space: bool, trim: bool,
     })?;
     let mut inner = tokenizers::Tokenizer::new(model);
     inner.with_pre_tokenizer(Some(ByteLevel::new(prefix_space, true, true)));
+    inner.with_decoder(Some(ByteLevel::default()));
     inner.with_post_processor(Some(RobertaProcessing::new(sep, cls).trim_offsets(trim).add_prefix_space(prefix_space)));
     special.register(&mut inner)?;
     Ok(inner)

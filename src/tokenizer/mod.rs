@@ -24,7 +24,7 @@ pub use blanks::Word;
 pub use content::Content;
 pub use encode::{Encoded, LONGEST_TEXT, Sequence};
 pub use offsets::OffsetMap;
-pub use open::Files;
+pub use open::{Files, usual_vocabulary};
 pub use windows::Limit;
 
 use template::Template;

@@ -39,6 +39,18 @@ pub struct Files<'a> {
     pub lower_case: bool,
 }
 
+/// The kind of vocabulary that models of a `model_type` usually have, and its files where there is no `tokenizer.json`. Other files work
+/// where tokenizer_config.json names their class.
+pub fn usual_vocabulary(model_type: &str) -> (&'static str, &'static [&'static str]) {
+    if let Some(kind) = pieces::KINDS.iter().find(|kind| kind.model_type == model_type) {
+        return ("SentencePiece", std::slice::from_ref(&kind.file));
+    }
+    if model_type == byte_level::MODEL_TYPE {
+        return ("byte-level BPE", &["vocab.json", "merges.txt"]);
+    }
+    ("WordPiece", &["vocab.txt"])
+}
+
 /// Lengths from here on mean "no limit": the reference writes 10^30.
 const NO_LIMIT: u64 = 1_000_000_000;
 
@@ -53,6 +65,7 @@ impl Tokenizer {
     /// here; the message names the file.
     pub fn open(files: &Files<'_>) -> Result<Tokenizer> {
         let special = SpecialTokens::read(files.config, files.special_tokens)?;
+        let names = special.clone().completed(special::BERT);
         let (mut inner, file) = match files {
             Files { json: Some(json), .. } => (from_json(json, files.config, &special)?, "tokenizer.json"),
             Files { vocab: Some(vocab), .. } => (from_vocab(vocab, files, special)?, "vocab.txt"),
@@ -72,8 +85,8 @@ impl Tokenizer {
         let highest = highest_id(&inner).max(in_templates);
         let Some(highest) = highest else { return fail(ErrorKind::InvalidFile, format!("{file}: the vocabulary is empty")) };
         let model_max_length = max_length(files.config);
-        let mask = named_token(&special, &inner, "mask_token", "<mask>");
-        let unknown = inner.token_to_id(&named_token(&special, &inner, "unk_token", "<unk>"));
+        let mask = named_token(&names, &inner, "mask_token", "<mask>");
+        let unknown = inner.token_to_id(&named_token(&names, &inner, "unk_token", "<unk>"));
         Ok(Tokenizer { inner, single, pair, vocabulary: highest as usize + 1, model_max_length, truncation_side, mask, unknown })
     }
 }

@@ -21,6 +21,8 @@ use crate::error::{Error, ErrorKind, Result, fail};
 pub(super) struct Kind {
     pub class: &'static str,
     pub model_type: &'static str,
+    /// The name that the family's file has.
+    pub file: &'static str,
     /// Special tokens where the files do not name them.
     pub special: &'static [Usual],
     /// The tokens before the model's own pieces.
@@ -64,6 +66,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         class: "XLMRobertaTokenizer",
         model_type: "xlm-roberta",
+        file: "sentencepiece.bpe.model",
         special: special::ROBERTA,
         before: &[Before::Named("bos_token"), Before::Named("pad_token"), Before::Named("eos_token"), Before::Named("unk_token")],
         skipped: 3,
@@ -76,6 +79,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         class: "CamembertTokenizer",
         model_type: "camembert",
+        file: "sentencepiece.bpe.model",
         special: special::CAMEMBERT,
         before: &[
             Before::Unused("<s>NOTUSED", 0.0),
@@ -94,6 +98,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         class: "AlbertTokenizer",
         model_type: "albert",
+        file: "spiece.model",
         special: &[
             Usual::new("bos_token", "[CLS]"),
             Usual::new("eos_token", "[SEP]"),
@@ -140,6 +145,7 @@ pub(super) fn build(kind: &Kind, bytes: &[u8], settings: Settings, special: &Spe
     let scheme = if settings.prefix_space.unwrap_or(true) { PrependScheme::Always } else { PrependScheme::Never };
     let words: [PreTokenizerWrapper; 2] = [WhitespaceSplit.into(), Metaspace::new('\u{2581}', scheme, true).into()];
     inner.with_pre_tokenizer(Some(PreTokenizers::new(words.to_vec())));
+    inner.with_decoder(Some(Metaspace::new('\u{2581}', scheme, true)));
     special.register(&mut inner)?;
     guarded("its controls", || inner.add_tokens(added).map(|_| ()))?;
     let template = template(kind, &inner, special)?;

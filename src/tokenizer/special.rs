@@ -62,7 +62,7 @@ const fn roberta(unknown: &'static str, mask: Usual) -> [Usual; 7] {
 const LISTS: &[&str] = &["additional_special_tokens", "extra_special_tokens"];
 
 /// What the two files say about special and added tokens.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct SpecialTokens {
     /// Tokens by name, such as `cls_token`.
     named: BTreeMap<String, AddedToken>,

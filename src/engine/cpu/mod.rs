@@ -33,5 +33,4 @@ mod simd;
 mod tests;
 
 pub use calibrate::Calibration;
-pub use reference::attention_map;
 pub use run::{Engine, Usage};

@@ -7,7 +7,7 @@ use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{PANEL, Start, Tile};
 use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::kernels::{Kernels, NormRow};
-use crate::engine::graph::{Activation, Op};
+use crate::engine::graph::{Activation, Attention, Bias, Op, WeightId};
 
 pub(super) const KERNELS: Kernels = Kernels {
     name: "reference",
@@ -148,12 +148,13 @@ unsafe fn activate(which: Activation, block: *mut f32, rows: usize, stride: usiz
 }
 
 /// What head `head` of an attention looks at, (tokens, tokens): row `i` has the softmax of the scaled products of query `i` with each
-/// key, as f32. `read` is what the operation reads, (tokens, 3 * heads * head_size). Other operations look at nothing.
+/// key, plus the bias, as f32. `read` is what the operation reads, (tokens, 3 * heads * head_size), and `table` gives the numbers of a
+/// weight. Other operations look at nothing.
 ///
 /// # Panics
 /// If `map` has not as many rows and columns as `read` has rows.
-pub fn attention_map(op: &Op, read: &[f32], head: usize, map: &mut [f32]) {
-    let Op::Attention { heads, head_size, .. } = op else { return map.fill(0.0) };
+pub(super) fn attention_map<'w>(op: &Op, table: impl Fn(WeightId) -> &'w [f32], read: &[f32], head: usize, map: &mut [f32]) {
+    let Op::Attention { attention: Attention { heads, head_size, bias }, .. } = op else { return map.fill(0.0) };
     let width = 3 * heads * head_size;
     let tokens = read.len() / width.max(1);
     assert_eq!(map.len(), tokens * tokens, "a map is as wide as it is high");
@@ -161,7 +162,11 @@ pub fn attention_map(op: &Op, read: &[f32], head: usize, map: &mut [f32]) {
     let scale = 1.0 / (*head_size as f64).sqrt();
     for (i, row) in map.chunks_exact_mut(tokens.max(1)).enumerate() {
         let product = |j: usize| part(i, 0).iter().zip(part(j, 1)).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum::<f64>() * scale;
-        let scores: Vec<f64> = (0..tokens).map(product).collect();
+        let bias = |j: usize| match bias {
+            Bias::None => 0.0,
+            Bias::Relative(relative) => f64::from(table(relative.table)[relative.bucket(j as isize - i as isize) * heads + head]),
+        };
+        let scores: Vec<f64> = (0..tokens).map(|j| product(j) + bias(j)).collect();
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - largest).exp()).collect();
         let sum: f64 = weights.iter().sum();

@@ -14,9 +14,10 @@ use super::kernels::{self, Kernels};
 use super::ops::Work;
 use super::pack::Packed;
 use super::plan::{Plan, When};
+use super::reference;
 use crate::engine::batch::Batch;
 use crate::engine::control::Control;
-use crate::engine::graph::Graph;
+use crate::engine::graph::{Graph, Op};
 use crate::engine::threads::{Job, Pool, Steps};
 use crate::engine::weights::{Precision, Weight};
 use crate::error::{Error, ErrorKind, Result};
@@ -134,6 +135,16 @@ impl Engine {
         let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1), When::AtOnce)?;
         let result = plan.places.last().map_or(0, |p| p.rows * p.stride);
         Ok((plan.len() + result) * 4)
+    }
+
+    /// What head `head` of the attention `op` looks at, (tokens, tokens), by the definition and in double precision: row `i` has the
+    /// weights with which token `i` mixes the others' values. `read` is what the operation reads, row after row.
+    ///
+    /// # Panics
+    /// If `map` has not as many rows and columns as `read` has rows.
+    pub fn attention_map(&self, op: &Op, read: &[f32], head: usize, map: &mut [f32]) {
+        let table = |id| self.shared.weights.vector(id).unwrap_or_default();
+        reference::attention_map(op, table, read, head, map);
     }
 
     /// Memory held now.

@@ -558,6 +558,17 @@ fn relative_biases_are_added_by_distance_on_every_table_in_f32_and_bf16() {
         });
         let plain = attention_by_definition(&weights[1].tensors[0].to_f32(), &attention, |_, _| 0.0);
         assert!(tokens == 1 || want.iter().zip(&plain).any(|(a, b)| (a - b).abs() > 0.1), "the bias tells");
+        let rows = weights[1].tensors[0].to_f32();
+        let maps = Engine::new(&weights, None, None).unwrap();
+        for head in 0..heads {
+            let mut map = vec![0.0; tokens * tokens];
+            maps.attention_map(&graph.nodes()[1].op, &rows, head, &mut map);
+            for (query, looks) in map.chunks_exact(tokens).enumerate() {
+                let value = |key: usize| rows[key * 3 * heads * head_size + (2 * heads + head) * head_size];
+                let mixed: f32 = (0..tokens).map(|key| looks[key] * value(key)).sum();
+                assert!((mixed - want[query * heads * head_size + head * head_size]).abs() < 2e-5, "a map shows the bias");
+            }
+        }
         for table in kernels::all() {
             for (precision, allowed) in [(Precision::F32, 2e-5), (Precision::Int8, 3e-2)] {
                 let engine = engine(&weights, &graph, table.name, precision, tokens.min(20));
