@@ -4,7 +4,7 @@ Run:       python tests/golden/make/family_heads.py [family ...]      (all famil
 Versions:  requirements.txt beside this file; each expected.json names those that made it.
 
 A head's folder holds config.json and model.safetensors; there is no tokenizer, since inputs are token ids (what becomes of texts is
-the business of the folders of families.py and heads.py). expected.json lists inputs and, for each head, the numbers of all rows, in fp32 on the
+the business of the folders of families.py and heads.py; one text-level folder, a reranker of XLM-RoBERTa with its tokenizer, goes to tests/golden/heads). expected.json lists inputs and, for each head, the numbers of all rows, in fp32 on the
 CPU, one input at a time.
 """
 import json
@@ -12,13 +12,15 @@ import shutil
 import sys
 from pathlib import Path
 
+import families  # before `heads`: it puts its special tokens into the texts
+import heads
 from models import ROOT as MODELS, TORCH, VERSIONS, randomise
 
 import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForPreTraining, AutoModelForQuestionAnswering,
                           AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ErnieConfig, MPNetConfig,
-                          RobertaConfig)
+                          RobertaConfig, XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 ROOT = MODELS.parent / "families"
 COMMON = dict(vocab_size=90, max_position_embeddings=24)
@@ -90,9 +92,43 @@ def write_family(name, config):
     print(f"{name}: {len(heads)} folders, {sum(f.stat().st_size for f in files) // 1024} KB", flush=True)
 
 
+class Reranker(heads.Answers):
+    """As for BERT, but there are no segments to give, and positions begin behind the padding id."""
+
+    def __init__(self, name, spec):
+        super().__init__(name, spec)
+        self.limit = spec["limit"]
+
+    @torch.inference_mode()
+    def logits(self, text, pair=None, **more):
+        pair = {} if pair is None else dict(text_pair=[pair])
+        tokens = self.tokenizer([text], **pair, **(dict(truncation=True, max_length=self.limit) | more))
+        return torch.cat([self.model(torch.tensor([ids])).logits for ids in tokens["input_ids"]])
+
+
+def write_reranker(name):
+    spec = families.family("xlm-roberta", XLMRobertaConfig, families.pieces, 50, families.sizes(24, 2, 2, 40, "gelu", 380, 52, **families.ONE), special=2)
+    folder = heads.ROOT / name
+    shutil.rmtree(folder, ignore_errors=True)
+    labels = dict(id2label={0: "LABEL_0"}, label2id={"LABEL_0": 0})
+    randomise(XLMRobertaForSequenceClassification(XLMRobertaConfig(**spec["config"] | labels)), 990).save_pretrained(folder)
+    families.pieces(spec, folder)
+    answers = Reranker(name, spec)
+    answers.classify()
+    answers.rerank()
+    answers.write()
+    expected = folder / "expected.json"
+    expected.write_text(expected.read_text(encoding="utf-8").replace("make/heads.py", "make/family_heads.py"), encoding="utf-8")
+    for file in folder.rglob("*"):
+        file.chmod(0o644)
+    print(f"{name}: {len(answers.cases)} cases", flush=True)
+
+
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
     for name in sys.argv[1:] or FAMILIES:
         write_family(name, FAMILIES[name])
+    if not sys.argv[1:]:
+        write_reranker("xlm-roberta-rerank")
