@@ -488,8 +488,9 @@ fn engine(weights: &[Weight], graph: &Arc<Graph>, isa: &str, precision: Precisio
 #[test]
 fn whole_runs_agree_with_the_reference() {
     let (weights, graph) = everything();
-    // At int8 a number halfway between two steps may fall to either side: a step is 1/255 of a row's range.
-    for (precision, allowed) in [(Precision::F32, 2e-5), (Precision::Int8, 1e-2)] {
+    // At int8 a number halfway between two steps may fall to either side: a step is 1/255 of a row's range; a second layer starts from
+    // what the first has made of that.
+    for (precision, allowed) in [(Precision::F32, 2e-5), (Precision::Int8, 2e-2)] {
         let run = |isa: &str| {
             let engine = engine(&weights, &graph, isa, precision, 40);
             engine.run(&graph, &batch(LENGTHS), 1, &Control::default()).unwrap().unwrap()
