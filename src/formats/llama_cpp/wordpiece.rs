@@ -46,10 +46,8 @@ pub(super) fn tokenizer_json(vocabulary: &Vocabulary) -> Result<Json> {
         }
     };
     let ((cls, cls_text), (sep, sep_text), (_, unk_text)) = (special("bos")?, special("seperator")?, special("unknown")?);
-    // Not stated in older files: a vocabulary without a capital letter is one of lower-cased text.
-    let cased =
-        || pieces.iter().zip(&vocabulary.types).any(|(p, t)| *t == NORMAL && !p.starts_with('[') && p.chars().any(char::is_uppercase));
-    let lowercase = vocabulary.lowercase.unwrap_or_else(|| !cased());
+    // Not stated by all converters.
+    let lowercase = vocabulary.lowercase.unwrap_or_else(|| !cased(&pieces, &vocabulary.types));
     Ok(json!({
         "version": "1.0", "truncation": null, "padding": null,
         "added_tokens": vocabulary.added_tokens(|id| pieces[id].clone()),
@@ -61,6 +59,12 @@ pub(super) fn tokenizer_json(vocabulary: &Vocabulary) -> Result<Json> {
         "model": {"type": "WordPiece", "unk_token": unk_text, "continuing_subword_prefix": INSIDE_WORD,
             "max_input_chars_per_word": 100, "vocab": token_map(pieces.iter().cloned())?},
     }))
+}
+
+/// Whether a vocabulary tells capitals from small letters: whether lower-casing would change a piece. (That of lower-cased text may
+/// have capitals too: the double-struck R has no small letter, and stands in BERT's.)
+fn cased(pieces: &[String], types: &[u32]) -> bool {
+    pieces.iter().zip(types).any(|(piece, t)| *t == NORMAL && !piece.starts_with('[') && piece.to_lowercase() != *piece)
 }
 
 /// BERT's piece of llama.cpp's token.
@@ -168,6 +172,15 @@ impl Pieces {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_capital_without_a_small_letter_does_not_make_a_vocabulary_cased() {
+        let is_cased = |pieces: &[&str], t: u32| cased(&pieces.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>(), &vec![t; pieces.len()]);
+        assert!(!is_cased(&["the", "\u{211d}", "##ing", "[unused1]", "[MASK]", "\u{df}", "\u{4e2d}"], NORMAL));
+        assert!(is_cased(&["the", "The"], NORMAL));
+        assert!(is_cased(&["##A"], NORMAL));
+        assert!(!is_cased(&["The"], CONTROL));
+    }
 
     #[test]
     fn pieces_become_tokens_and_back() {
