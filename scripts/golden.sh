@@ -7,7 +7,9 @@ cd "$(dirname "$0")/.."
 [ -x .venv/bin/python ] || python3 -m venv .venv
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements.txt
 .venv/bin/python tests/golden/make/models.py
+.venv/bin/python tests/golden/make/families.py
 .venv/bin/python tests/golden/make/heads.py
+.venv/bin/python tests/golden/make/family_heads.py
 .venv/bin/python tests/golden/make/fill_mask.py
 .venv/bin/python tests/golden/make/entities.py
 # The last transformers with a question answering pipeline.
