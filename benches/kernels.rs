@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use cloze::engine::graph::{Activation, Attention, Index, Lookup, Norm, WeightId};
+use cloze::engine::graph::{Activation, Attention, Index, Lookup, Norm, Span, WeightId};
 use cloze::engine::{Batch, Control, Engine, Graph, Role, Weight};
 use cloze::quant::{Bytes, Dtype, Tensor};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
@@ -63,12 +63,32 @@ fn cases() -> Vec<Case> {
             g.attention(x, Attention::plain(12, 64));
         }),
         case("add and norm 128x768", 768, 128, 128 * 768, |g, w, x| {
-            let norm = Norm { weight: weight(w, Role::Vector, 1, 768), bias: weight(w, Role::Vector, 1, 768), epsilon: 1e-12 };
+            let norm = Norm { weight: weight(w, Role::Vector, 1, 768), bias: Some(weight(w, Role::Vector, 1, 768)), epsilon: 1e-12 };
             g.add_norm(x, x, norm);
         }),
         case("embedding alone 128x768", 768, 128, 128 * 768, |_, _, _| {}),
         case("embedding alone 128x2304", 2304, 128, 128 * 2304, |_, _, _| {}),
     ]
+}
+
+/// Attention by the length of a text: all tokens, and ModernBERT's window of 64 to either side.
+fn windows(c: &mut Criterion) {
+    let mut group = c.benchmark_group("window");
+    for (name, span) in [("64", Span { before: 64, after: 64 }), ("all", Span::ALL)] {
+        for tokens in [512, 1024, 2048, 4096, 8192] {
+            let mut weights = Vec::new();
+            let table = weight(&mut weights, Role::Table, 100, 2304);
+            let mut graph = Graph::new();
+            let x = graph.embed(vec![Lookup { table, index: Index::Token }], None, 2304);
+            graph.attention(x, Attention { span, ..Attention::plain(12, 64) });
+            let graph = Arc::new(graph);
+            let engine = Engine::new(&weights, None, None).expect("an instruction set of this machine");
+            group.bench_with_input(BenchmarkId::new(name, tokens), &batch(1, tokens), |b, batch| {
+                b.iter(|| engine.run(&graph, batch, 1, &Control::default()).expect("the shapes fit"));
+            });
+        }
+    }
+    group.finish();
 }
 
 fn operations(c: &mut Criterion) {
@@ -95,6 +115,6 @@ fn operations(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = Criterion::default().sample_size(20).measurement_time(std::time::Duration::from_secs(2)).warm_up_time(std::time::Duration::from_millis(500));
-    targets = operations
+    targets = operations, windows
 }
 criterion_main!(benches);

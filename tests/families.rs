@@ -191,11 +191,12 @@ fn table() -> String {
     for name in config::model_types() {
         let (vocabulary, files) = cloze::tokenizer::usual_vocabulary(name);
         let files: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
+        let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
         let heads = config::heads(name).into_iter().map(|(kind, answers)| format!("{}{}", kind.name(), if answers { "" } else { "*" }));
         let architecture = cloze::formats::names::Family::of_model_type(name).unwrap().architecture;
         let told = [
             format!("`{name}`"),
-            format!("{vocabulary}: {}", files.join(", ")),
+            format!("{vocabulary}: {files}"),
             heads.collect::<Vec<_>>().join(", "),
             format!("`{architecture}`"),
             precisions.join(", "),

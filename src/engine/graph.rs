@@ -5,6 +5,7 @@
 //! as coarse as its fusions: a linear layer includes bias and activation, a norm its residual. Weights are named by
 //! [`WeightId`], an index into the list that the model hands to the engine once.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Index of a weight in the list given to the engine.
@@ -47,11 +48,14 @@ pub enum Activation {
     Relu,
     /// `tanh(x)`
     Tanh,
+    /// `x / (1 + e^-x)`, also called swish.
+    Silu,
 }
 
 impl Activation {
     /// Every activation, for tests and tables.
-    pub const ALL: [Activation; 5] = [Activation::Identity, Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Tanh];
+    pub const ALL: [Activation; 6] =
+        [Activation::Identity, Activation::Gelu, Activation::GeluTanh, Activation::Relu, Activation::Tanh, Activation::Silu];
 }
 
 /// Layer normalisation: `(x - mean) / sqrt(variance + epsilon) * weight + bias` over a row.
@@ -59,8 +63,8 @@ impl Activation {
 pub struct Norm {
     /// Scale, one a column.
     pub weight: WeightId,
-    /// Shift, one a column.
-    pub bias: WeightId,
+    /// Shift, one a column; `None` for no shift.
+    pub bias: Option<WeightId>,
     /// Added to the variance.
     pub epsilon: f32,
 }
@@ -102,13 +106,55 @@ pub struct Attention {
     pub head_size: usize,
     /// What is added to the scores.
     pub bias: Bias,
+    /// Which tokens a token sees.
+    pub span: Span,
 }
 
 impl Attention {
     /// Every token looks at every token, by its scores alone (Vaswani et al., Attention Is All You Need, 2017).
     pub fn plain(heads: usize, head_size: usize) -> Attention {
-        Attention { heads, head_size, bias: Bias::None }
+        Attention { heads, head_size, bias: Bias::None, span: Span::ALL }
     }
+}
+
+/// How far a token sees, in tokens before and behind it; itself it always sees. A window (Beltagy et al., Longformer, 2020) has equal
+/// sides, a causal model no side ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Tokens before it.
+    pub before: usize,
+    /// Tokens after it.
+    pub after: usize,
+}
+
+impl Span {
+    /// The whole sequence.
+    pub const ALL: Span = Span { before: usize::MAX, after: usize::MAX };
+
+    /// What the tokens `queries` of a sequence of `tokens` see together.
+    pub fn seen(self, queries: Range<usize>, tokens: usize) -> Range<usize> {
+        queries.start.saturating_sub(self.before)..queries.end.saturating_add(self.after).min(tokens)
+    }
+}
+
+/// Rotary positions: a pair of numbers of each query and key is turned by an angle that grows with the token's place, so that a score
+/// depends on the distance (Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding, 2021). Number `i` of a head is
+/// paired with number `i + frequencies.len()`; what lies behind these pairs is not turned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rotary {
+    /// Width of one head.
+    pub head_size: usize,
+    /// The angle of a pair from one place to the next, in radians.
+    pub frequencies: Arc<[f32]>,
+}
+
+/// Which half of a row a gate's activation is applied to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// The first.
+    First,
+    /// The second.
+    Second,
 }
 
 /// What is added to the scores, after they are scaled by `1 / sqrt(head_size)` and before softmax.
@@ -120,6 +166,20 @@ pub enum Bias {
     /// A learned number for each head and each distance (Shaw et al., Self-Attention with Relative Position Representations,
     /// 2018; in buckets as in Raffel et al., T5, 2020).
     Relative(Relative),
+    /// The distance, to either side, times a negative number for each head (Press et al., Train Short, Test Long: Attention with Linear
+    /// Biases, 2022; symmetric as in encoders): here, the numbers without their sign.
+    Slopes(Arc<[f32]>),
+}
+
+impl Bias {
+    /// The number for the distance `key - query` in head `head` of `heads`; `table` gives the numbers of a weight.
+    pub fn at<'w>(&self, distance: isize, head: usize, heads: usize, table: &impl Fn(WeightId) -> &'w [f32]) -> f32 {
+        match self {
+            Bias::None => 0.0,
+            Bias::Relative(relative) => table(relative.table)[relative.bucket(distance) * heads + head],
+            Bias::Slopes(slopes) => -slopes[head] * distance.unsigned_abs() as f32,
+        }
+    }
 }
 
 /// A relative position bias: numbers by distance, in a table that all layers of a model may share.
@@ -197,6 +257,30 @@ pub enum Op {
         /// The norm.
         norm: Norm,
     },
+    /// `input + residual`: same shape.
+    Add {
+        /// First summand.
+        input: ValueId,
+        /// Second summand.
+        residual: ValueId,
+    },
+    /// One half of each row, activated, times the other: (rows, 2 * width) -> (rows, width) (Shazeer, GLU Variants Improve
+    /// Transformer, 2020).
+    Gate {
+        /// Both halves.
+        input: ValueId,
+        /// Of the half `activated`.
+        activation: Activation,
+        /// Which half that is.
+        activated: Half,
+    },
+    /// Queries, keys and values, the former two turned by their places: same shape.
+    Rotate {
+        /// As [`Op::Attention`] reads them.
+        qkv: ValueId,
+        /// By how much.
+        rotary: Rotary,
+    },
     /// `norm(input)`: same shape.
     Norm {
         /// What is normalised.
@@ -243,11 +327,14 @@ impl Op {
     pub fn inputs(&self) -> Vec<ValueId> {
         match self {
             Op::Embed { .. } => vec![],
-            Op::Linear { input, .. } | Op::Pool { input, .. } | Op::Norm { input, .. } | Op::Pick { input } | Op::Scores { input, .. } => {
-                vec![*input]
-            }
-            Op::Attention { qkv, .. } => vec![*qkv],
-            Op::AddNorm { input, residual, .. } => vec![*input, *residual],
+            Op::Linear { input, .. }
+            | Op::Pool { input, .. }
+            | Op::Norm { input, .. }
+            | Op::Gate { input, .. }
+            | Op::Pick { input }
+            | Op::Scores { input, .. } => vec![*input],
+            Op::Attention { qkv, .. } | Op::Rotate { qkv, .. } => vec![*qkv],
+            Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => vec![*input, *residual],
             Op::Concat { inputs } | Op::Mean { inputs } => inputs.clone(),
         }
     }
@@ -312,6 +399,24 @@ impl Graph {
     pub fn add_norm(&mut self, input: ValueId, residual: ValueId, norm: Norm) -> ValueId {
         let Node { rows, width, .. } = *self.node(input);
         self.push(Op::AddNorm { input, residual, norm }, rows, width)
+    }
+
+    /// Appends [`Op::Add`].
+    pub fn add(&mut self, input: ValueId, residual: ValueId) -> ValueId {
+        let Node { rows, width, .. } = *self.node(input);
+        self.push(Op::Add { input, residual }, rows, width)
+    }
+
+    /// Appends [`Op::Gate`].
+    pub fn gate(&mut self, input: ValueId, activation: Activation, activated: Half) -> ValueId {
+        let Node { rows, width, .. } = *self.node(input);
+        self.push(Op::Gate { input, activation, activated }, rows, width / 2)
+    }
+
+    /// Appends [`Op::Rotate`].
+    pub fn rotate(&mut self, qkv: ValueId, rotary: Rotary) -> ValueId {
+        let width = self.node(qkv).width;
+        self.push(Op::Rotate { qkv, rotary }, Rows::Tokens, width)
     }
 
     /// Appends [`Op::Norm`].
@@ -381,11 +486,14 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
     let mut op = op.clone();
     match &mut op {
         Op::Embed { .. } => {}
-        Op::Linear { input, .. } | Op::Pool { input, .. } | Op::Norm { input, .. } | Op::Pick { input } | Op::Scores { input, .. } => {
-            *input = to(*input);
-        }
-        Op::Attention { qkv, .. } => *qkv = to(*qkv),
-        Op::AddNorm { input, residual, .. } => (*input, *residual) = (to(*input), to(*residual)),
+        Op::Linear { input, .. }
+        | Op::Pool { input, .. }
+        | Op::Norm { input, .. }
+        | Op::Gate { input, .. }
+        | Op::Pick { input }
+        | Op::Scores { input, .. } => *input = to(*input),
+        Op::Attention { qkv, .. } | Op::Rotate { qkv, .. } => *qkv = to(*qkv),
+        Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => (*input, *residual) = (to(*input), to(*residual)),
         Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),
     }
     op

@@ -123,6 +123,7 @@ const FAMILIES: &[Family] = &[
         ],
     ),
     family("mpnet", "mpnet", "mpnet.", &[EMBEDDINGS, MPNET_ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
+    family("modernbert", "modern-bert", "model.", &[MODERNBERT]),
 ];
 
 /// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
@@ -160,6 +161,21 @@ const MPNET_ATTENTION: &[Row] = &[
     trunk("encoder.relative_attention_bias", "attn_rel_b", Role::SmallEmbedding),
 ];
 
+const MODERNBERT: &[Row] = &[
+    trunk("embeddings.tok_embeddings", "token_embd", Role::TokenEmbedding),
+    trunk("embeddings.norm", "token_embd_norm", Role::Vector),
+    trunk("layers.{}.attn_norm", "blk.{}.attn_norm", Role::Vector),
+    trunk("layers.{}.attn.Wqkv", "blk.{}.attn_qkv", Role::Linear),
+    trunk("layers.{}.attn.Wo", "blk.{}.attn_output", Role::Linear),
+    trunk("layers.{}.mlp_norm", "blk.{}.ffn_norm", Role::Vector),
+    trunk("layers.{}.mlp.Wi", "blk.{}.ffn_up", Role::Linear),
+    trunk("layers.{}.mlp.Wo", "blk.{}.ffn_down", Role::Linear),
+    trunk("final_norm", "output_norm", Role::Vector),
+    head("head.dense", "cls"),
+    Row { theirs: "head.norm", gguf: "cls.norm", role: Role::Vector, trunk: false },
+    head("classifier", "cls.output"),
+];
+
 /// Query, key and value as one matrix, which other converters write, and the rows that it is split into.
 pub const FUSED: (&str, [&str; 3]) = ("attn_qkv", ["attn_q", "attn_k", "attn_v"]);
 
@@ -171,8 +187,11 @@ const OLD_PARAMETERS: &[(&str, &str)] = &[("gamma", "weight"), ("beta", "bias")]
 
 /// Tensors that some checkpoints hold although they are another one, whose name follows (the trunk's without its prefix): what
 /// `transformers` ties.
-const COPIES: &[(&str, &str)] =
-    &[("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"), ("cls.predictions.decoder.bias", "cls.predictions.bias")];
+const COPIES: &[(&str, &str)] = &[
+    ("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"),
+    ("cls.predictions.decoder.bias", "cls.predictions.bias"),
+    ("decoder.weight", "embeddings.tok_embeddings.weight"),
+];
 
 /// A tensor's name in a GGUF file, and what it is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -203,6 +222,11 @@ impl Family {
 
     fn rows(&self) -> impl Iterator<Item = &'static Row> {
         self.rows.iter().flat_map(|rows| rows.iter())
+    }
+
+    /// Whether query, key and value are one matrix in the family's own checkpoints too.
+    pub fn is_fused(&self) -> bool {
+        self.rows().any(|row| row.gguf.ends_with(FUSED.0))
     }
 
     /// Whether a tensor is a buffer that the model makes itself.

@@ -106,7 +106,8 @@ fn weights(family: &Family, reader: &Reader, trunk: &str) -> Result<BTreeMap<Str
     let prefix = reader.metadata().text(PREFIX)?.unwrap_or_default();
     let mut found = BTreeMap::from([(trunk.to_owned(), Weights::default())]);
     for (name, tensor) in reader.tensors() {
-        for (name, tensor) in split(name, tensor)? {
+        let parts = if family.is_fused() { vec![(name.to_owned(), tensor.clone())] } else { split(name, tensor)? };
+        for (name, tensor) in parts {
             let (dir, name) = place(family, &name, prefix, trunk)?;
             found.entry(dir).or_default().insert(name, tensor)?;
         }

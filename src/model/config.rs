@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::heads::{Kind, Row};
 use super::loader::Loader;
-use super::{albert, bert, distilbert, electra, ernie, mpnet, roberta, trunk::Trunk};
+use super::{albert, bert, distilbert, electra, ernie, modernbert, mpnet, roberta, trunk::Trunk};
 use crate::engine::graph::Activation;
 use crate::error::{Error, ErrorKind, Result, fail};
 
@@ -26,6 +26,7 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["albert"], heads: albert::HEADS, build: albert::build },
     Family { model_types: &["ernie"], heads: bert::HEADS, build: ernie::build },
     Family { model_types: &["mpnet"], heads: mpnet::HEADS, build: mpnet::build },
+    Family { model_types: &["modernbert"], heads: modernbert::HEADS, build: modernbert::build },
 ];
 
 /// The `model_type`s that open.
@@ -152,6 +153,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// As [`Fields::activation`]; `default` where the field is absent.
+    pub(super) fn activation_or(&self, name: &str, default: Activation) -> Result<Activation> {
+        if self.get(name).is_none() { Ok(default) } else { self.activation(name) }
+    }
+
     /// Refuses a field that has any other value than `only` (absent is fine).
     pub(super) fn only(&self, name: &str, only: &Value) -> Result<()> {
         match self.get(name) {
@@ -171,6 +177,8 @@ const ACTIVATIONS: &[(&str, Activation)] = &[
     ("relu", Activation::Relu),
     ("tanh", Activation::Tanh),
     ("linear", Activation::Identity),
+    ("silu", Activation::Silu),
+    ("swish", Activation::Silu),
 ];
 
 #[cfg(test)]
@@ -180,14 +188,14 @@ mod tests {
 
     #[test]
     fn wrong_fields_are_named() {
-        let value = json!({"a": -1, "b": 1.5, "c": "x", "d": 99_999_999_999u64, "e": 0, "act": "swish"});
+        let value = json!({"a": -1, "b": 1.5, "c": "x", "d": 99_999_999_999u64, "e": 0, "act": "mish"});
         let fields = Fields::new("config.json", &value).unwrap();
         for name in ["a", "b", "c", "d", "e", "missing"] {
             let e = fields.size(name).unwrap_err();
             assert_eq!(e.kind(), ErrorKind::InvalidFile);
             assert!(e.message().contains(name), "{e}");
         }
-        assert!(fields.activation("act").unwrap_err().message().contains("swish"));
+        assert!(fields.activation("act").unwrap_err().message().contains("mish"));
         assert!(fields.only("c", &json!("y")).is_err());
         assert!(fields.only("absent", &json!("y")).is_ok());
     }

@@ -132,7 +132,8 @@ impl Encoder {
         let hidden = self.layers(graph, LayerChoice::Last)?;
         let input = match head.input {
             Input::Pooler => self.pooler(graph, hidden)?,
-            Input::First => graph.pool(hidden, Reduce::Start),
+            Input::First | Input::Stated(_) => graph.pool(hidden, Reduce::Start),
+            Input::Mean => graph.pool(hidden, Reduce::Mean),
             Input::Tokens => hidden,
             Input::Picked => graph.pick(hidden),
         };

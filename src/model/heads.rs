@@ -65,13 +65,31 @@ pub(super) enum Input {
     Tokens,
     /// The last hidden state of the tokens that the batch picks: a row for each of them alone.
     Picked,
+    /// The mean of the last hidden state over all tokens: one row a sequence.
+    Mean,
+    /// [`First`](Input::First) or [`Mean`](Input::Mean), as this field of config.json says, `cls` or `mean`; `cls` where it says nothing.
+    Stated(&'static str),
+}
+
+impl Input {
+    /// What is read in this model.
+    fn resolve(self, config: &Fields<'_>) -> Result<Input> {
+        let Input::Stated(field) = self else { return Ok(self) };
+        match config.get(field).map(|said| said.as_str()) {
+            None | Some(Some("cls")) => Ok(Input::First),
+            Some(Some("mean")) => Ok(Input::Mean),
+            Some(_) => config.wrong(field, "\"cls\" or \"mean\""),
+        }
+    }
 }
 
 /// One layer of a head.
 pub(super) enum LayerRow {
     /// A linear layer, `name.weight` and `name.bias`.
     Linear { name: &'static str, width: Width, activation: Activates },
-    /// A norm, `name.weight` and `name.bias`, with the trunk's epsilon.
+    /// A linear layer as wide as the hidden states, whose bias is there if the field of config.json is true.
+    Dense { name: &'static str, bias: &'static str, activation: Activates },
+    /// A norm, `name.weight` and `name.bias`, with the trunk's epsilon; the bias where the trunk's norms have one.
     Norm { name: &'static str },
     /// One number a token of the vocabulary: each row of a table times the layer's input, and a bias. The table is the tensor
     /// `weight` where the checkpoint has it, else the trunk's own token embedding; the bias is the first of `biases` that the
@@ -83,7 +101,7 @@ impl LayerRow {
     /// Whether the checkpoint has the layer. A decoder may be the trunk's own table.
     fn is_in(&self, loader: &Loader) -> bool {
         match self {
-            LayerRow::Linear { name, .. } | LayerRow::Norm { name } => loader.has(&format!("{name}.weight")),
+            LayerRow::Linear { name, .. } | LayerRow::Dense { name, .. } | LayerRow::Norm { name } => loader.has(&format!("{name}.weight")),
             LayerRow::Decoder { .. } => true,
         }
     }
@@ -109,6 +127,18 @@ pub(super) enum Activates {
     With(Activation),
     /// The one that this field of config.json names.
     As(&'static str),
+    /// The same, and this one where there is no such field.
+    AsOr(&'static str, Activation),
+}
+
+impl Activates {
+    fn read(self, config: &Fields<'_>) -> Result<Activation> {
+        match self {
+            Activates::With(activation) => Ok(activation),
+            Activates::As(field) => config.activation(field),
+            Activates::AsOr(field, otherwise) => config.activation_or(field, otherwise),
+        }
+    }
 }
 
 /// What heads need to know of the trunk that they stand on.
@@ -118,8 +148,9 @@ pub(super) struct Ground {
     pub pooler: bool,
     /// The token embedding.
     pub tokens: WeightId,
-    /// The epsilon of norms.
+    /// The epsilon of norms, and whether they shift.
     pub epsilon: f32,
+    pub norm_bias: bool,
 }
 
 /// One head of a family.
@@ -139,7 +170,7 @@ pub(super) struct Row {
 /// A loaded layer.
 #[derive(Clone, Debug)]
 pub(super) enum Layer {
-    Linear { weight: WeightId, bias: WeightId, activation: Activation, width: usize },
+    Linear { weight: WeightId, bias: Option<WeightId>, activation: Activation, width: usize },
     Norm(Norm),
     Decoder { table: WeightId, bias: WeightId, width: usize },
 }
@@ -148,7 +179,7 @@ impl Layer {
     /// Appends the layer to a graph.
     pub(super) fn append(&self, graph: &mut Graph, input: ValueId) -> ValueId {
         match *self {
-            Layer::Linear { weight, bias, activation, width } => graph.linear(input, weight, Some(bias), activation, width),
+            Layer::Linear { weight, bias, activation, width } => graph.linear(input, weight, bias, activation, width),
             Layer::Norm(norm) => graph.norm(input, norm),
             Layer::Decoder { table, bias, width } => graph.scores(input, table, bias, width),
         }
@@ -242,7 +273,7 @@ fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) ->
         _ => Meaning::default(),
     };
     let crf = row.crf.filter(|prefix| loader.has_any(prefix)).map(|prefix| Crf::load(loader, prefix, width)).transpose()?;
-    Ok(Head { kind: row.kind, outputs: width, meaning, crf, input: row.input, layers })
+    Ok(Head { kind: row.kind, outputs: width, meaning, crf, input: row.input.resolve(config)?, layers })
 }
 
 /// A layer that reads rows of `inputs` numbers, and how many it gives.
@@ -256,17 +287,21 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
                 Width::Labels => loader.rows(&weight).unwrap_or(0),
                 Width::Embedding => loader.width(ground.tokens),
             };
-            let activation = match activation {
-                Activates::With(activation) => *activation,
-                Activates::As(field) => config.activation(field)?,
-            };
+            let activation = activation.read(config)?;
             let weight = loader.head(&weight, outputs, inputs)?;
-            let bias = loader.vector(&[format!("{name}.bias")], outputs)?;
+            let bias = Some(loader.vector(&[format!("{name}.bias")], outputs)?);
             Ok((Layer::Linear { weight, bias, activation, width: outputs }, outputs))
+        }
+        LayerRow::Dense { name, bias, activation } => {
+            let weight = loader.head(&format!("{name}.weight"), ground.hidden, inputs)?;
+            let has_bias = config.flag_or(bias, false)?;
+            let bias = has_bias.then(|| loader.vector(&[format!("{name}.bias")], ground.hidden)).transpose()?;
+            Ok((Layer::Linear { weight, bias, activation: activation.read(config)?, width: ground.hidden }, ground.hidden))
         }
         LayerRow::Norm { name } => {
             let mut vector = |part| loader.vector(&[format!("{name}.{part}")], inputs);
-            Ok((Layer::Norm(Norm { weight: vector("weight")?, bias: vector("bias")?, epsilon: ground.epsilon }), inputs))
+            let (weight, bias) = (vector("weight")?, ground.norm_bias.then(|| vector("bias")).transpose()?);
+            Ok((Layer::Norm(Norm { weight, bias, epsilon: ground.epsilon }), inputs))
         }
         LayerRow::Decoder { weight, biases } => {
             let (width, columns) = (loader.count(ground.tokens), loader.width(ground.tokens));

@@ -17,10 +17,12 @@ mod ernie;
 pub mod heads;
 pub mod labels;
 mod loader;
+mod modernbert;
 mod mpnet;
 pub mod pooling;
 mod postnorm;
 mod roberta;
+mod rotary;
 mod trunk;
 
 pub use encoder::{Encoder, Output, Setup};

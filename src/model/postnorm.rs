@@ -132,7 +132,7 @@ pub(super) fn build(family: &'static Family, config: &Fields<'_>, loader: &mut L
     sizes.layers = hidden_states.len() - 1;
     let pooler = trunk.pooler()?;
     let Builder { graph, loader, .. } = trunk;
-    let ground = Ground { hidden: sizes.hidden, pooler: pooler.is_some(), tokens, epsilon };
+    let ground = Ground { hidden: sizes.hidden, pooler: pooler.is_some(), tokens, epsilon, norm_bias: true };
     let heads::Found { heads, unanswered } = heads::take(family.heads, config, loader, &ground)?;
     loader.refuse_leftovers(|name| {
         let bare = name.strip_prefix(family.prefix).unwrap_or(name);
@@ -284,7 +284,7 @@ impl Builder<'_, '_> {
 
     fn norm(&mut self, name: &str, width: usize) -> Result<Norm> {
         let mut vector = |part| self.loader.vector(&[format!("{name}.{part}")], width);
-        Ok(Norm { weight: vector("weight")?, bias: vector("bias")?, epsilon: self.epsilon })
+        Ok(Norm { weight: vector("weight")?, bias: Some(vector("bias")?), epsilon: self.epsilon })
     }
 
     fn pooler(&mut self) -> Result<Option<(WeightId, WeightId)>> {

@@ -45,11 +45,17 @@ pub fn usual_vocabulary(model_type: &str) -> (&'static str, &'static [&'static s
     if let Some(kind) = pieces::KINDS.iter().find(|kind| kind.model_type == model_type) {
         return ("SentencePiece", std::slice::from_ref(&kind.file));
     }
+    if JSON_ALONE.contains(&model_type) {
+        return ("byte-level BPE", &[]);
+    }
     if model_type == byte_level::MODEL_TYPE {
         return ("byte-level BPE", &["vocab.json", "merges.txt"]);
     }
     ("WordPiece", &["vocab.txt"])
 }
+
+/// Families whose tokenizer is in tokenizer.json alone.
+const JSON_ALONE: &[&str] = &["modernbert"];
 
 /// Lengths from here on mean "no limit": the reference writes 10^30.
 const NO_LIMIT: u64 = 1_000_000_000;

@@ -1,12 +1,14 @@
 //! Self-attention of one head within one sequence.
 //!
 //! Keys and values of the head are packed into panels once ([`super::gemm`]); then, for a few query rows at a time: scores
-//! (queries times keys), softmax, and the weighted sum of values, all in the worker's own scratch. Keys are taken in one fixed
-//! order over the whole sequence, so that a result depends on the sequence alone.
+//! (queries times the keys that one of them sees), softmax, and the weighted sum of values, all in the worker's own scratch. Keys are
+//! taken in one fixed order, so that a result depends on the sequence alone.
+
+use std::ops::Range;
 
 use super::gemm::{Ahead, PANEL, Start, Tile, row_stride, split};
 use super::kernels::Kernels;
-use crate::engine::graph::{Attention, Bias, Relative};
+use crate::engine::graph::{Attention, Bias, Span, WeightId};
 
 /// Query rows handled together: the tile rows of every table divide it.
 pub(super) const QUERIES: usize = 24;
@@ -32,21 +34,29 @@ pub(super) struct Head {
     pub size: usize,
     /// What [`diagonals`] wrote; null for no bias.
     pub bias: *const f32,
+    /// Which keys a query sees.
+    pub span: Span,
 }
 
 impl Head {
-    /// Adds the bias to the scores of query `query`.
+    /// The keys that the queries from `first` on see, from a panel's start on: what their scores are computed with.
+    pub(super) fn keys_of(&self, first: usize, queries: usize) -> Range<usize> {
+        let seen = self.span.seen(first..first + queries, self.tokens);
+        seen.start / PANEL * PANEL..seen.end
+    }
+
+    /// Adds the bias to the scores of query `query` with the keys `seen`.
     ///
     /// # Safety
-    /// `scores` holds the head's `tokens` numbers, `bias` is null or what [`diagonals`] wrote for as many tokens.
-    pub(super) unsafe fn add_bias(&self, query: usize, scores: *mut f32) {
+    /// `scores` holds a number a key, `bias` is null or what [`diagonals`] wrote for the head's tokens.
+    pub(super) unsafe fn add_bias(&self, query: usize, seen: &Range<usize>, scores: *mut f32) {
         if self.bias.is_null() {
             return;
         }
         // SAFETY: of the `2 * tokens - 1` numbers, those of query q begin at `tokens - 1 - q`.
         let (scores, bias) = unsafe {
-            let from = self.bias.add(self.tokens - 1 - query);
-            (std::slice::from_raw_parts_mut(scores, self.tokens), std::slice::from_raw_parts(from, self.tokens))
+            let from = self.bias.add(self.tokens - 1 - query + seen.start);
+            (std::slice::from_raw_parts_mut(scores, seen.len()), std::slice::from_raw_parts(from, seen.len()))
         };
         scores.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
     }
@@ -56,38 +66,46 @@ impl Head {
 pub(super) fn bias_len(attention: &Attention, tokens: usize) -> usize {
     match attention.bias {
         Bias::None => 0,
-        Bias::Relative(_) => (2 * tokens).next_multiple_of(16),
+        Bias::Relative(_) | Bias::Slopes(_) => (2 * tokens).next_multiple_of(16),
     }
 }
 
-/// Writes one head's bias by distance, from `-(tokens - 1)` to `tokens - 1`, and returns where. The numbers are those of the
-/// table times `sqrt(head_size)`: softmax scales scores and bias together.
+/// Writes one head's bias by distance, from `-(tokens - 1)` to `tokens - 1`, and returns where (null for none). The numbers are the
+/// bias's times `sqrt(head_size)`: softmax scales scores and bias together. `table` gives the numbers of a weight.
 ///
 /// # Safety
 /// `scratch` gives [`bias_len`] numbers.
-pub(super) unsafe fn diagonals(
-    relative: &Relative,
-    table: &[f32],
+pub(super) unsafe fn diagonals<'w>(
     attention: &Attention,
+    table: impl Fn(WeightId) -> &'w [f32],
     head: usize,
     tokens: usize,
     scratch: *mut f32,
 ) -> *const f32 {
-    let Attention { heads, head_size, .. } = *attention;
+    let Attention { heads, head_size, ref bias, .. } = *attention;
+    if *bias == Bias::None {
+        return std::ptr::null();
+    }
     // SAFETY: the caller's contract; `2 * tokens - 1` numbers are used.
     let out = unsafe { std::slice::from_raw_parts_mut(scratch, 2 * tokens - 1) };
     let unscaled = (head_size as f32).sqrt();
     for (i, number) in out.iter_mut().enumerate() {
-        let bucket = relative.bucket(i as isize + 1 - tokens as isize);
-        *number = table[bucket * heads + head] * unscaled;
+        *number = bias.at(i as isize + 1 - tokens as isize, head, heads, &table) * unscaled;
     }
     scratch
 }
 
+/// Numbers from one row of scores to the next: the keys that [`QUERIES`] queries see, from a panel's start on, and room for the zeros
+/// that softmax writes behind them.
+pub(super) fn scores_stride(tokens: usize, span: Span) -> usize {
+    let window = span.before.saturating_add(span.after).saturating_add(QUERIES + PANEL);
+    row_stride(tokens.min(window)) + PANEL
+}
+
 /// Numbers of scratch that a sequence of `tokens` and a head of `size` need.
-pub(super) fn scratch_len(tokens: usize, size: usize) -> usize {
+pub(super) fn scratch_len(tokens: usize, size: usize, span: Span) -> usize {
     let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
-    keys * size + tokens * columns + QUERIES * (row_stride(tokens) + columns)
+    keys * size + tokens * columns + QUERIES * (scores_stride(tokens, span) + columns)
 }
 
 /// Computes the head.
@@ -103,22 +121,41 @@ pub(super) unsafe fn attend(kernels: &Kernels, head: &Head, scratch: *mut f32) {
         let key_panels = scratch;
         let value_panels = key_panels.add(keys * size);
         let scores = value_panels.add(tokens * columns);
-        let mixed = scores.add(QUERIES * row_stride(tokens));
+        let stride = scores_stride(tokens, head.span);
+        let mixed = scores.add(QUERIES * stride);
         pack_keys(head, key_panels);
         pack_values(head, value_panels);
         let blocks = tokens.div_ceil(QUERIES);
         for block in 0..blocks {
             let (first, rows) = split(tokens, blocks, block);
-            let score = Product { a: head.queries.add(first * head.stride), a_stride: head.stride, depth: size, panels: key_panels };
-            multiply(kernels, &score, rows, keys, scores, row_stride(tokens));
+            let keys = head.keys_of(first, rows);
+            let score = Product {
+                a: head.queries.add(first * head.stride),
+                a_stride: head.stride,
+                depth: size,
+                panels: key_panels.add(keys.start * size),
+                panel: size * PANEL,
+            };
+            multiply(kernels, &score, rows, keys.len().next_multiple_of(PANEL), scores, stride);
             let mut inverse = [0f32; QUERIES];
             let factor = 1.0 / (size as f32).sqrt();
             for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
-                let row = scores.add(r * row_stride(tokens));
-                head.add_bias(first + r, row);
-                *sum = (kernels.softmax)(row, tokens, keys, factor);
+                let (row, query) = (scores.add(r * stride), first + r);
+                let seen = head.span.seen(query..query + 1, tokens);
+                let own = row.add(seen.start - keys.start);
+                head.add_bias(query, &seen, own);
+                *sum = (kernels.softmax)(own, seen.len(), seen.len().next_multiple_of(PANEL), factor);
+                // What this query does not see and others of the block do.
+                std::slice::from_raw_parts_mut(row, seen.start - keys.start).fill(0.0);
+                std::slice::from_raw_parts_mut(own.add(seen.len()), keys.end - seen.end).fill(0.0);
             }
-            let mix = Product { a: scores, a_stride: row_stride(tokens), depth: tokens, panels: value_panels };
+            let mix = Product {
+                a: scores,
+                a_stride: stride,
+                depth: keys.len(),
+                panels: value_panels.add(keys.start * PANEL),
+                panel: tokens * PANEL,
+            };
             multiply(kernels, &mix, rows, columns, mixed, columns);
             for (r, sum) in inverse.iter().enumerate().take(rows) {
                 let out = std::slice::from_raw_parts_mut(head.out.add((first + r) * head.out_stride), size);
@@ -135,6 +172,8 @@ struct Product {
     a_stride: usize,
     depth: usize,
     panels: *const f32,
+    /// Numbers from one panel to the next.
+    panel: usize,
 }
 
 /// `out[rows, columns] = a * panels`; `columns` is a multiple of PANEL.
@@ -145,7 +184,7 @@ unsafe fn multiply(kernels: &Kernels, p: &Product, rows: usize, columns: usize, 
             (kernels.tile)(&Tile {
                 a: p.a.add(first * p.a_stride),
                 a_stride: p.a_stride,
-                b: p.panels.add(panel * p.depth * PANEL),
+                b: p.panels.add(panel * p.panel),
                 depth: p.depth,
                 c: out.add(first * out_stride + panel * PANEL),
                 c_stride: out_stride,

@@ -4,9 +4,10 @@
 //! less than that of the int8 rows they come from); softmax is f32. Panels hold pairs of neighbouring inputs: for keys, inputs
 //! 2p and 2p + 1 of each key; for values, tokens 2p and 2p + 1 of each column. An odd last one is paired with zero.
 
-use super::attention::{Head, QUERIES, tiles};
-use super::gemm::{PANEL, row_stride, split};
+use super::attention::{Head, QUERIES, scores_stride, tiles};
+use super::gemm::{PANEL, split};
 use super::kernels::Kernels;
+use crate::engine::graph::Span;
 
 /// The bf16 functions of an instruction set that has them.
 pub(super) struct Bf16 {
@@ -41,9 +42,9 @@ pub(super) struct PairTile {
 }
 
 /// Numbers of scratch that a sequence of `tokens` and a head of `size` need.
-pub(super) fn scratch_len(tokens: usize, size: usize) -> usize {
+pub(super) fn scratch_len(tokens: usize, size: usize, span: Span) -> usize {
     let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
-    keys * size.div_ceil(2) + tokens.div_ceil(2) * columns + QUERIES * (row_stride(tokens) + columns + columns / 2)
+    keys * size.div_ceil(2) + tokens.div_ceil(2) * columns + QUERIES * (scores_stride(tokens, span) + columns + columns / 2)
 }
 
 /// Computes the head.
@@ -59,7 +60,8 @@ pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch
         let key_panels = scratch.cast::<u32>();
         let value_panels = key_panels.add(keys * size_pairs);
         let scores = value_panels.add(token_pairs * columns).cast::<f32>();
-        let mixed = scores.add(QUERIES * row_stride(tokens));
+        let stride = scores_stride(tokens, head.span);
+        let mixed = scores.add(QUERIES * stride);
         let queries = mixed.add(QUERIES * columns).cast::<u16>();
         pack_keys(bf16, head, key_panels, queries);
         pack_values(bf16, head, value_panels);
@@ -69,21 +71,51 @@ pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch
             for r in 0..rows {
                 narrow_row(bf16, head.queries.add((first + r) * head.stride), size, queries.add(r * columns));
             }
-            let score = Product { a: queries, a_stride: columns, pairs: size_pairs, panels: key_panels };
-            multiply(kernels, bf16, &score, rows, keys, scores, row_stride(tokens));
+            let keys = head.keys_of(first, rows);
+            let score = Product {
+                a: queries,
+                a_stride: columns,
+                pairs: size_pairs,
+                panels: key_panels.add(keys.start * size_pairs),
+                panel: size_pairs * PANEL,
+            };
+            multiply(kernels, bf16, &score, rows, keys.len().next_multiple_of(PANEL), scores, stride);
             let mut inverse = [0f32; QUERIES];
             let factor = 1.0 / (size as f32).sqrt();
             for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
-                let row = scores.add(r * row_stride(tokens));
-                head.add_bias(first + r, row);
-                *sum = (bf16.softmax)(row, tokens, token_pairs * 2, factor);
+                let (row, query) = (scores.add(r * stride), first + r);
+                let seen = head.span.seen(query..query + 1, tokens);
+                let own = row.add(seen.start - keys.start);
+                head.add_bias(query, &seen, own);
+                *sum = (bf16.softmax)(own, seen.len(), seen.len().next_multiple_of(2), factor);
+                if seen != keys {
+                    spread(row.cast(), seen.start - keys.start, seen.len(), keys.len().next_multiple_of(2));
+                }
             }
-            let mix = Product { a: scores.cast::<u16>(), a_stride: row_stride(tokens) * 2, pairs: token_pairs, panels: value_panels };
+            let mix = Product {
+                a: scores.cast::<u16>(),
+                a_stride: stride * 2,
+                pairs: keys.len().div_ceil(2),
+                // A panel's start is even.
+                panels: value_panels.add(keys.start / 2 * PANEL),
+                panel: token_pairs * PANEL,
+            };
             multiply(kernels, bf16, &mix, rows, columns, mixed, columns);
             for (r, sum) in inverse.iter().enumerate().take(rows) {
                 (bf16.scale)(mixed.add(r * columns), *sum, size, head.out.add((first + r) * head.out_stride));
             }
         }
+    }
+}
+
+/// Moves the `count` probabilities that softmax wrote at the scores from `start` on to their own places in the row, among zeros: the row
+/// has `width` in all.
+unsafe fn spread(row: *mut u16, start: usize, count: usize, width: usize) {
+    // SAFETY: the caller gives a row of `width` scores, each as wide as two probabilities.
+    unsafe {
+        std::ptr::copy(row.add(2 * start), row.add(start), count);
+        std::slice::from_raw_parts_mut(row, start).fill(0);
+        std::slice::from_raw_parts_mut(row.add(start + count), width - start - count).fill(0);
     }
 }
 
@@ -93,6 +125,8 @@ struct Product {
     a_stride: usize,
     pairs: usize,
     panels: *const u32,
+    /// Pairs from one panel to the next.
+    panel: usize,
 }
 
 /// `out[rows, columns] = a * panels`; `columns` is a multiple of PANEL.
@@ -103,7 +137,7 @@ unsafe fn multiply(kernels: &Kernels, bf16: &Bf16, p: &Product, rows: usize, col
             (bf16.tile)(&PairTile {
                 a: p.a.add(first * p.a_stride),
                 a_stride: p.a_stride,
-                b: p.panels.add(panel * p.pairs * PANEL),
+                b: p.panels.add(panel * p.panel),
                 pairs: p.pairs,
                 c: out.add(first * out_stride + panel * PANEL),
                 c_stride: out_stride,

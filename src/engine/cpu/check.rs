@@ -3,7 +3,7 @@
 use super::gemm::PANEL;
 use super::pack::{Matrix, Packed};
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Relative, Rows, WeightId};
+use crate::engine::graph::{Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Relative, Rotary, Rows, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// # Errors
@@ -27,7 +27,7 @@ pub(super) fn check(graph: &Graph, batch: &Batch, weights: &Packed) -> Result<()
 fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
     let width = |v| graph.node(v).width;
     let vector = |id: WeightId| weights.vector(id).is_some_and(|v| v.len() >= node.width.next_multiple_of(PANEL));
-    let norm = |n: &Norm| vector(n.weight) && vector(n.bias);
+    let norm = |n: &Norm| vector(n.weight) && n.bias.is_none_or(vector);
     match &node.op {
         Op::Embed { lookups, norm: n } => {
             let table = |l: &Lookup| weights.table(l.table).is_some_and(|t| t.row_len() == node.width && t.dtype().is_float());
@@ -39,11 +39,17 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
             let matrix = |m: &Matrix<'_>| m.depth == width(*input) && m.holds(node.width) && columns(m);
             weights.matrix(*weight).as_ref().is_some_and(matrix) && bias.is_none_or(vector)
         }
-        Op::Attention { qkv, attention: Attention { heads, head_size, bias } } => {
+        Op::Attention { qkv, attention: Attention { heads, head_size, bias, .. } } => {
             let sizes = *head_size > 0 && node.width == heads * head_size && width(*qkv) == 3 * node.width;
             sizes && fits_bias(bias, *heads, weights)
         }
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
+        Op::Add { input, residual } => width(*input) == node.width && width(*residual) == node.width,
+        Op::Gate { input, .. } => width(*input) == 2 * node.width,
+        Op::Rotate { qkv, rotary: Rotary { head_size, frequencies } } => {
+            let heads = head_size.checked_mul(3).is_some_and(|three| three > 0 && node.width.is_multiple_of(three));
+            heads && 2 * frequencies.len() <= *head_size && width(*qkv) == node.width && graph.node(*qkv).rows == Rows::Tokens
+        }
         Op::Norm { input, norm: n } => width(*input) == node.width && norm(n),
         Op::Pick { input } => width(*input) == node.width && graph.node(*input).rows == Rows::Tokens,
         Op::Scores { input, table, bias } => {
@@ -69,6 +75,7 @@ fn readers_agree(graph: &Graph, weights: &Packed) -> bool {
 fn fits_bias(bias: &Bias, heads: usize, weights: &Packed) -> bool {
     match bias {
         Bias::None => true,
+        Bias::Slopes(slopes) => slopes.len() == heads,
         Bias::Relative(Relative { table, buckets }) => {
             let highest = buckets.iter().max().map(|bucket| *bucket as usize);
             let needed = highest.and_then(|bucket| (bucket + 1).checked_mul(heads));

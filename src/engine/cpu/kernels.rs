@@ -20,6 +20,7 @@ pub(super) struct NormRow {
     pub out: *mut f32,
     pub width: usize,
     pub weight: *const f32,
+    /// Null for no shift.
     pub bias: *const f32,
     pub epsilon: f32,
 }

@@ -16,6 +16,7 @@ mod buffer;
 mod calibrate;
 mod check;
 mod dot;
+mod gated;
 mod gemm;
 mod int8;
 pub mod kernels;

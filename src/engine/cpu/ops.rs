@@ -12,12 +12,12 @@ use super::buffer::Buffer;
 use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
 use super::int8::BLOCK;
-use super::kernels::NormRow;
+use super::kernels::{Kernels, NormRow};
 use super::pack::{Matrix, transpose};
 use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, SCORES_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Activation, Attention, Bias, Graph, Index, Lookup, Norm, Op, Reduce, ValueId, WeightId};
+use crate::engine::graph::{Activation, Attention, Graph, Index, Lookup, Node, Norm, Op, Reduce, ValueId, WeightId};
 use crate::quant::Tensor;
 
 /// A run's data, shared by the threads that work on it.
@@ -68,6 +68,9 @@ impl Work {
                 Op::Attention { qkv, attention } => self.attention(step, task, *qkv, attention, thread),
                 Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, Some(*residual), norm),
                 Op::Norm { input, norm } => self.add_norm(step, task, *input, None, norm),
+                Op::Add { input, residual } => self.add(step, task, *input, *residual),
+                Op::Gate { input, activation, activated } => self.gate(step, task, *input, (*activation, *activated)),
+                Op::Rotate { qkv, rotary } => self.rotate(step, task, *qkv, rotary),
                 Op::Pick { input } => self.pick(step, task, *input),
                 Op::Scores { input, table, bias } => self.scores(step, task, *input, (*table, *bias), thread),
                 Op::Pool { input, reduce } => self.pool(step, task, *input, *reduce),
@@ -87,11 +90,21 @@ impl Work {
         out
     }
 
+    /// The functions in use.
+    pub(super) fn kernels(&self) -> &'static Kernels {
+        self.shared.kernels
+    }
+
+    /// The operation that computes value `value`.
+    pub(super) fn node(&self, value: usize) -> &Node {
+        &self.graph.nodes()[value]
+    }
+
     fn place(&self, step: usize) -> Place {
         self.plan.places[step]
     }
 
-    fn width(&self, step: usize) -> usize {
+    pub(super) fn width(&self, step: usize) -> usize {
         self.graph.nodes()[step].width
     }
 
@@ -105,7 +118,7 @@ impl Work {
     }
 
     /// Row `row` of value `step`.
-    unsafe fn row(&self, step: usize, row: usize) -> *mut f32 {
+    pub(super) unsafe fn row(&self, step: usize, row: usize) -> *mut f32 {
         let place = self.place(step);
         debug_assert!(row < place.rows);
         // SAFETY: the plan laid the row out inside the area.
@@ -113,14 +126,14 @@ impl Work {
     }
 
     /// Row `row` of value `step` to read.
-    unsafe fn read(&self, step: usize, row: usize) -> &[f32] {
+    pub(super) unsafe fn read(&self, step: usize, row: usize) -> &[f32] {
         // SAFETY: the caller's operation comes later than `step`, whose tasks are done.
         unsafe { std::slice::from_raw_parts(self.row(step, row), self.width(step)) }
     }
 
     /// Row `row` of value `step` to write.
     #[expect(clippy::mut_from_ref, reason = "tasks write disjoint rows; the contract of `task`")]
-    unsafe fn write(&self, step: usize, row: usize) -> &mut [f32] {
+    pub(super) unsafe fn write(&self, step: usize, row: usize) -> &mut [f32] {
         // SAFETY: the caller's task alone writes this row.
         unsafe { std::slice::from_raw_parts_mut(self.row(step, row), self.width(step)) }
     }
@@ -133,7 +146,7 @@ impl Work {
         self.shared.weights.table(id).unwrap_or_else(|| unreachable!("checked before the run"))
     }
 
-    fn matrix(&self, id: WeightId) -> Matrix<'_> {
+    pub(super) fn matrix(&self, id: WeightId) -> Matrix<'_> {
         self.shared.weights.matrix(id).unwrap_or_else(|| unreachable!("checked before the run"))
     }
 
@@ -161,8 +174,19 @@ impl Work {
         unsafe { self.area.add(place.start).cast::<u8>().add(row * place.layout.stride) }
     }
 
+    /// The rows `rows`, and each one's place in its sequence.
+    pub(super) fn places_of(&self, rows: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+        let mut sequence = self.batch.offsets().partition_point(|o| *o <= rows.start) - 1;
+        rows.map(move |row| {
+            while row >= self.batch.rows(sequence).end {
+                sequence += 1;
+            }
+            (row, row - self.batch.rows(sequence).start)
+        })
+    }
+
     /// The rows of task `task` of an operation that works row by row.
-    fn chunk(&self, step: usize, task: usize) -> Range<usize> {
+    pub(super) fn chunk(&self, step: usize, task: usize) -> Range<usize> {
         let first = task * ROW_CHUNK;
         first..(first + ROW_CHUNK).min(self.place(step).rows)
     }
@@ -177,28 +201,23 @@ impl Work {
                 out: self.row(step, row),
                 width: self.width(step),
                 weight: self.vector(norm.weight).as_ptr(),
-                bias: self.vector(norm.bias).as_ptr(),
+                bias: norm.bias.map_or(std::ptr::null(), |bias| self.vector(bias).as_ptr()),
                 epsilon: norm.epsilon,
             });
         }
     }
 
     unsafe fn embed(&self, step: usize, task: usize, lookups: &[Lookup], norm: Option<&Norm>) {
-        let rows = self.chunk(step, task);
-        let mut sequence = self.batch.offsets().partition_point(|o| *o <= rows.start) - 1;
         let mut summand = vec![0f32; self.width(step)];
-        for row in rows {
-            while row >= self.batch.rows(sequence).end {
-                sequence += 1;
-            }
-            let before = self.batch.rows(sequence).start..row;
+        for (row, place) in self.places_of(self.chunk(step, task)) {
+            let before = row - place..row;
             // SAFETY: this task alone writes its chunk's rows.
             let out = unsafe { self.write(step, row) };
             for (i, lookup) in lookups.iter().enumerate() {
                 let index = match lookup.index {
                     Index::Token => self.batch.ids()[row] as usize,
                     Index::Segment => self.batch.segments()[row] as usize,
-                    Index::Position { offset, padding: None } => before.len() + offset,
+                    Index::Position { offset, padding: None } => place + offset,
                     Index::Position { offset, padding: Some(padding) } => self.place_without(padding, offset, before.clone()),
                     Index::Always(index) => index,
                 };
@@ -364,7 +383,7 @@ impl Work {
     }
 
     unsafe fn attention(&self, step: usize, task: usize, qkv: ValueId, attention: &Attention, thread: usize) {
-        let Attention { heads, head_size: size, ref bias } = *attention;
+        let Attention { heads, head_size: size, span, .. } = *attention;
         let (sequence, head) = (task / heads, task % heads);
         let rows = self.batch.rows(sequence);
         // SAFETY: a row of the input holds 3 * heads * size numbers; this task alone writes its sequence's rows in its head's
@@ -372,12 +391,7 @@ impl Work {
         unsafe {
             let first = self.row(qkv.index(), rows.start).cast_const();
             let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
-            let bias = match bias {
-                Bias::None => std::ptr::null(),
-                Bias::Relative(relative) => {
-                    attention::diagonals(relative, self.vector(relative.table), attention, head, rows.len(), scratch)
-                }
-            };
+            let bias = attention::diagonals(attention, |id| self.vector(id), head, rows.len(), scratch);
             let scratch = scratch.add(attention::bias_len(attention, rows.len()));
             let head = Head {
                 queries: first.add(head * size),
@@ -389,6 +403,7 @@ impl Work {
                 tokens: rows.len(),
                 size,
                 bias,
+                span,
             };
             match self.shared.bf16 {
                 Some(bf16) => attention_bf16::attend(self.shared.kernels, bf16, &head, scratch),

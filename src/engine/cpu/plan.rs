@@ -120,7 +120,8 @@ impl Plan {
         let scratch = graph.nodes().iter().map(|n| match &n.op {
             Op::Attention { attention: options, .. } => {
                 let (tokens, size) = (batch.longest(), options.head_size);
-                let arithmetic = attention::scratch_len(tokens, size).max(attention_bf16::scratch_len(tokens, size));
+                let arithmetic =
+                    attention::scratch_len(tokens, size, options.span).max(attention_bf16::scratch_len(tokens, size, options.span));
                 attention::bias_len(options, tokens) + arithmetic
             }
             // A panel of the table: its rows as they are, and packed.
@@ -179,7 +180,11 @@ fn multiply_adds(graph: &Graph, node: &Node, weights: &Packed, rows: usize, batc
             if int8_input(node, weights).is_some() { all / 4 } else { all }
         }
         Op::Scores { input, .. } => rows.saturating_mul(node.width).saturating_mul(graph.node(input).width),
-        Op::Attention { .. } => 2 * (0..batch.sequences()).map(|s| batch.rows(s).len().pow(2)).sum::<usize>().saturating_mul(node.width),
+        Op::Attention { ref attention, .. } => {
+            let window = attention.span.before.saturating_add(attention.span.after).saturating_add(1);
+            let pairs = |tokens: usize| tokens.saturating_mul(tokens.min(window));
+            2 * (0..batch.sequences()).map(|s| pairs(batch.rows(s).len())).sum::<usize>().saturating_mul(node.width)
+        }
         _ => 0,
     }
 }

@@ -7,7 +7,7 @@ use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{PANEL, Start, Tile};
 use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::kernels::{Kernels, NormRow};
-use crate::engine::graph::{Activation, Attention, Bias, Op, WeightId};
+use crate::engine::graph::{Activation, Attention, Op, WeightId};
 
 pub(super) const KERNELS: Kernels = Kernels {
     name: "reference",
@@ -112,6 +112,7 @@ pub(super) fn activation(activation: Activation, x: f64) -> f64 {
         Activation::Relu if x < 0.0 => 0.0,
         Activation::Relu => x,
         Activation::Tanh => x.tanh(),
+        Activation::Silu => x / (1.0 + (-x).exp()),
     }
 }
 
@@ -148,13 +149,13 @@ unsafe fn activate(which: Activation, block: *mut f32, rows: usize, stride: usiz
 }
 
 /// What head `head` of an attention looks at, (tokens, tokens): row `i` has the softmax of the scaled products of query `i` with each
-/// key, plus the bias, as f32. `read` is what the operation reads, (tokens, 3 * heads * head_size), and `table` gives the numbers of a
+/// key that it sees, plus the bias, as f32, and 0 for the others. `read` is what the operation reads, (tokens, 3 * heads * head_size), and `table` gives the numbers of a
 /// weight. Other operations look at nothing.
 ///
 /// # Panics
 /// If `map` has not as many rows and columns as `read` has rows.
 pub(super) fn attention_map<'w>(op: &Op, table: impl Fn(WeightId) -> &'w [f32], read: &[f32], head: usize, map: &mut [f32]) {
-    let Op::Attention { attention: Attention { heads, head_size, bias }, .. } = op else { return map.fill(0.0) };
+    let Op::Attention { attention: Attention { heads, head_size, bias, span }, .. } = op else { return map.fill(0.0) };
     let width = 3 * heads * head_size;
     let tokens = read.len() / width.max(1);
     assert_eq!(map.len(), tokens * tokens, "a map is as wide as it is high");
@@ -162,15 +163,14 @@ pub(super) fn attention_map<'w>(op: &Op, table: impl Fn(WeightId) -> &'w [f32], 
     let scale = 1.0 / (*head_size as f64).sqrt();
     for (i, row) in map.chunks_exact_mut(tokens.max(1)).enumerate() {
         let product = |j: usize| part(i, 0).iter().zip(part(j, 1)).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum::<f64>() * scale;
-        let bias = |j: usize| match bias {
-            Bias::None => 0.0,
-            Bias::Relative(relative) => f64::from(table(relative.table)[relative.bucket(j as isize - i as isize) * heads + head]),
-        };
-        let scores: Vec<f64> = (0..tokens).map(|j| product(j) + bias(j)).collect();
+        let bias = |j: usize| f64::from(bias.at(j as isize - i as isize, head, *heads, &table));
+        let seen = span.seen(i..i + 1, tokens);
+        let scores: Vec<f64> = seen.clone().map(|j| product(j) + bias(j)).collect();
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = scores.iter().map(|s| (s - largest).exp()).collect();
         let sum: f64 = weights.iter().sum();
-        row.iter_mut().zip(&weights).for_each(|(out, weight)| *out = (weight / sum) as f32);
+        row.fill(0.0);
+        row[seen].iter_mut().zip(&weights).for_each(|(out, weight)| *out = (weight / sum) as f32);
     }
 }
 
@@ -197,7 +197,8 @@ unsafe fn add_norm(row: &NormRow) {
         let variance = sums.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / row.width as f64;
         let factor = 1.0 / (variance + f64::from(row.epsilon)).sqrt();
         for (i, v) in sums.iter().enumerate() {
-            *row.out.add(i) = ((v - mean) * factor * f64::from(*row.weight.add(i)) + f64::from(*row.bias.add(i))) as f32;
+            let shift = if row.bias.is_null() { 0.0 } else { f64::from(*row.bias.add(i)) };
+            *row.out.add(i) = ((v - mean) * factor * f64::from(*row.weight.add(i)) + shift) as f32;
         }
     }
 }

@@ -84,11 +84,13 @@ pub(super) unsafe fn add_norm<S: Simd>(row: &NormRow) {
         let factor = S::splat(if variance.is_finite() { 1.0 / (variance + epsilon).sqrt() } else { f32::NAN });
         for i in (0..whole).step_by(S::LANES) {
             let d = S::mul(S::sub(S::load(out.add(i)), mean), factor);
-            S::store(out.add(i), S::fma(d, S::load(weight.add(i)), S::load(bias.add(i))));
+            let shift = if bias.is_null() { S::splat(0.0) } else { S::load(bias.add(i)) };
+            S::store(out.add(i), S::fma(d, S::load(weight.add(i)), shift));
         }
         if rest > 0 {
             let d = S::mul(S::sub(S::load_part(out.add(whole), rest, 0.0), mean), factor);
-            let v = S::fma(d, S::load_part(weight.add(whole), rest, 0.0), S::load_part(bias.add(whole), rest, 0.0));
+            let shift = if bias.is_null() { S::splat(0.0) } else { S::load_part(bias.add(whole), rest, 0.0) };
+            let v = S::fma(d, S::load_part(weight.add(whole), rest, 0.0), shift);
             S::store_part(out.add(whole), rest, v);
         }
     }

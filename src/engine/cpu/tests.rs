@@ -1,6 +1,7 @@
 //! Every table of kernels that this machine can run, against the reference, on sizes around the register and panel widths
 //! and on full-range values; and whole runs, bit for bit, over batches, orders and threads.
 
+mod newer;
 mod picked;
 
 use std::sync::Arc;
@@ -322,6 +323,7 @@ fn every_activation_is_within_its_stated_error() {
                 let allowed = match activation {
                     Activation::Identity | Activation::Relu => 0.0,
                     Activation::Tanh => 5e-7 * truth.abs(),
+                    Activation::Silu => 5e-7 * truth.abs() + 2e-36,
                     Activation::Gelu | Activation::GeluTanh if int8 => 1e-4f64.max(3e-6 * f64::from(x.abs())),
                     Activation::Gelu | Activation::GeluTanh => 1.5e-6f64.max(3e-7 * truth.abs()),
                 };
@@ -422,7 +424,8 @@ fn tensor(rows: usize, width: usize, numbers: &mut Numbers) -> Tensor {
     Tensor::new(Dtype::F32, vec![rows, width], Bytes::owned(bytes)).unwrap()
 }
 
-/// A graph with every operation, and random weights: 3 heads of 12, 36 wide, 70 in between, in two layers that share theirs.
+/// A graph with every operation, and random weights: 3 heads of 12, 36 wide, 70 in between, in two layers that share theirs and
+/// one of the newer kind.
 fn everything() -> (Vec<Weight>, Arc<Graph>) {
     let mut numbers = Numbers(4);
     let mut weights = Vec::new();
@@ -436,7 +439,7 @@ fn everything() -> (Vec<Weight>, Arc<Graph>) {
         Lookup { table: weight(Role::Table, 2, 36), index: Index::Segment },
         Lookup { table: weight(Role::Table, 3, 36), index: Index::Always(1) },
     ];
-    let norm = Norm { weight: weight(Role::Vector, 1, 36), bias: weight(Role::Vector, 1, 36), epsilon: 1e-12 };
+    let norm = Norm { weight: weight(Role::Vector, 1, 36), bias: Some(weight(Role::Vector, 1, 36)), epsilon: 1e-12 };
     let mut g = Graph::new();
     let embedded = g.embed(lookups, Some(norm), 36);
     let (qkv_weight, qkv_bias) = (weight(Role::Matrix, 108, 36), weight(Role::Vector, 1, 108));
@@ -453,7 +456,8 @@ fn everything() -> (Vec<Weight>, Arc<Graph>) {
     let (attended, narrow) = layer(&mut g, embedded, Bias::None);
     let x = g.add_norm(narrow, attended, norm);
     let (attended, narrow) = layer(&mut g, x, bias);
-    let mean = g.mean(vec![narrow, attended]);
+    let newest = newer::layer(&mut g, x, norm, &mut weight);
+    let mean = g.mean(vec![narrow, attended, newest]);
     let both = g.concat(vec![mean, x]);
     let reduces = [Reduce::Start, Reduce::First, Reduce::Last, Reduce::Mean, Reduce::Max, Reduce::MeanSqrtLen, Reduce::WeightedMean];
     let pooled = reduces.map(|r| g.pool(both, r)).to_vec();
@@ -521,14 +525,18 @@ fn biased(tokens: usize, attention: &Attention, weights: &mut Vec<Weight>) -> Ar
 
 /// The formula in double precision: softmax of scaled scores plus bias, then the weighted sum of values.
 fn attention_by_definition(rows: &[f32], attention: &Attention, bias: impl Fn(usize, isize) -> f64) -> Vec<f32> {
-    let Attention { heads, head_size, .. } = *attention;
+    let Attention { heads, head_size, span, .. } = *attention;
     let width = heads * head_size;
     let tokens = rows.len() / (3 * width);
     let at = |token: usize, part: usize, head: usize, i: usize| f64::from(rows[token * 3 * width + part * width + head * head_size + i]);
     let mut out = vec![0.0; tokens * width];
     for (query, head) in (0..tokens).flat_map(|q| (0..heads).map(move |h| (q, h))) {
         let dot = |key| (0..head_size).map(|i| at(query, 0, head, i) * at(key, 1, head, i)).sum::<f64>();
-        let score = |key: usize| dot(key) / (head_size as f64).sqrt() + bias(head, key as isize - query as isize);
+        let sees = |key: usize| query.saturating_sub(key) <= span.before && key.saturating_sub(query) <= span.after;
+        let score = |key: usize| match sees(key) {
+            true => dot(key) / (head_size as f64).sqrt() + bias(head, key as isize - query as isize),
+            false => f64::NEG_INFINITY,
+        };
         let top = (0..tokens).map(score).fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = (0..tokens).map(|key| (score(key) - top).exp()).collect();
         let total: f64 = weights.iter().sum();
@@ -612,7 +620,7 @@ fn matrices_that_read_values_in_common_leave_the_same_columns_in_f32_those_of_al
     // Each norm lifts one column far above the others: in the first value column 3, in the second column 40.
     let lifted = |column: usize| (0..64).map(|i| if i == column { 30.0 } else { 1.0 }).collect::<Vec<f32>>();
     let (first, second, zero) = (vector(lifted(3)), vector(lifted(40)), vector(vec![0.0; 64]));
-    let norm = |weight| Norm { weight, bias: zero, epsilon: 1e-12 };
+    let norm = |weight| Norm { weight, bias: Some(zero), epsilon: 1e-12 };
     let mut table = |role, rows| {
         weights.push(Weight { name: format!("w{}", weights.len()), role, tensors: vec![tensor(rows, 64, &mut numbers)] });
         WeightId(weights.len() - 1)

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::super::gguf::{Array, Metadata, Value};
 use super::super::names::Family;
+use super::more_keys;
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::Dtype;
 
@@ -24,7 +25,15 @@ fn stated(config: &Json, names: &[&'static str]) -> Option<(&'static str, u64)> 
     names.iter().find_map(|name| Some((*name, config.get(*name)?.as_u64()?)))
 }
 
-const EPSILON: (&str, &str) = ("attention.layer_norm_epsilon", "layer_norm_eps");
+const EPSILON: &str = "attention.layer_norm_epsilon";
+
+/// The architectures whose field of the epsilon is not the usual one: field, and number where it is not stated.
+const EPSILON_FIELDS: &[(&str, &str, f64)] = &[("modern-bert", "norm_eps", 1e-5)];
+
+fn epsilon_field(arch: &str) -> (&'static str, f64) {
+    let own = EPSILON_FIELDS.iter().find(|(name, ..)| *name == arch);
+    own.map_or(("layer_norm_eps", 1e-12), |(_, field, default)| (field, *default))
+}
 const SEGMENTS: (&str, &str) = ("tokenizer.ggml.token_type_count", "type_vocab_size");
 const CAUSAL: &str = "attention.causal";
 const POOLING: &str = "pooling_type";
@@ -77,8 +86,10 @@ pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option
         };
         into.set(format!("{arch}.{key}"), Value::U32(size));
     }
-    let epsilon = config.get(EPSILON.1).and_then(Json::as_f64).unwrap_or(1e-12);
-    into.set(format!("{arch}.{}", EPSILON.0), Value::F32(epsilon as f32));
+    let (field, default) = epsilon_field(arch);
+    let epsilon = config.get(field).and_then(Json::as_f64).unwrap_or(default);
+    into.set(format!("{arch}.{EPSILON}"), Value::F32(epsilon as f32));
+    more_keys::describe(arch, config, into);
     into.set(format!("{arch}.{CAUSAL}"), Value::Bool(false));
     let number = if ranks { 4 } else { pooling.and_then(pooling_number).unwrap_or(0) };
     into.set(format!("{arch}.{POOLING}"), Value::U32(number as u32));
@@ -116,11 +127,12 @@ pub(in super::super) fn check(family: &Family, metadata: &Metadata, config: &Jso
     };
     let arch = family.architecture;
     refuse_causal(arch, metadata)?;
-    let key = format!("{arch}.{}", EPSILON.0);
-    if let (Some(stated), Some(theirs)) = (epsilon(&key, metadata)?, config.get(EPSILON.1).and_then(Json::as_f64))
+    more_keys::check(arch, metadata, config)?;
+    let (key, field) = (format!("{arch}.{EPSILON}"), epsilon_field(arch).0);
+    if let (Some(stated), Some(theirs)) = (epsilon(&key, metadata)?, config.get(field).and_then(Json::as_f64))
         && stated as f32 != theirs as f32
     {
-        return contradiction(&key, stated.to_string(), format!("{} in the file's own config.json is {theirs}", EPSILON.1));
+        return contradiction(&key, stated.to_string(), format!("{field} in the file's own config.json is {theirs}"));
     }
     let key = format!("{arch}.{POOLING}");
     let theirs = pooling.and_then(pooling_number).unwrap_or(0);
@@ -197,11 +209,12 @@ pub(in super::super) fn folder_files(
         };
         config.insert(names[0].into(), json!(size));
     }
-    let key = format!("{arch}.{}", EPSILON.0);
+    let key = format!("{arch}.{EPSILON}");
     let Some(epsilon) = epsilon(&key, metadata)? else {
         return fail(ErrorKind::InvalidFile, format!("setting {key:?} is missing; convert the model again"));
     };
-    config.insert(EPSILON.1.into(), json!(epsilon));
+    config.insert(epsilon_field(arch).0.into(), json!(epsilon));
+    more_keys::fields(arch, metadata, &mut config)?;
     config.insert(SEGMENTS.1.into(), json!(segments));
     refuse_causal(arch, metadata)?;
     if let Some(labels) = metadata.texts(&format!("{arch}.{LABELS}"))? {

@@ -14,9 +14,9 @@ import models
 from models import LONG, PAIRS, SPECIAL, TEXTS, VOCABULARY, WORDS, make, write_json
 
 import sentencepiece
-from tokenizers import ByteLevelBPETokenizer
+from tokenizers import ByteLevelBPETokenizer, Tokenizer, decoders, models as kinds, normalizers, pre_tokenizers, processors, trainers
 from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, CamembertConfig, CamembertTokenizer, DistilBertConfig, ElectraConfig, ErnieConfig,
-                          MPNetConfig, MPNetTokenizer, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
+                          ModernBertConfig, MPNetConfig, MPNetTokenizer, PreTrainedTokenizerFast, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
 
 # Special tokens of these families inside a text, among them the padding that takes no position.
 TEXTS[7] = "<mask> inside a text, <pad> and </s> too <pad><pad> [MASK] at the end"
@@ -47,6 +47,20 @@ def byte_level(spec, trunk):
         return
     pairs = [tuple(line.split(" ")) for line in merges.splitlines() if not line.startswith("#")]
     RobertaTokenizer(vocab=vocab, merges=pairs, **settings).save_pretrained(trunk)
+
+
+def generic(spec, trunk):
+    """A tokenizer.json of no class of its own, as ModernBERT's: byte-level BPE between [CLS] and [SEP]."""
+    tokenizer = Tokenizer(kinds.BPE())
+    tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizers.NFC(), pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    trainer = trainers.BpeTrainer(vocab_size=spec["config"]["vocab_size"], special_tokens=names, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    tokenizer.train_from_iterator(CORPUS, trainer)
+    assert tokenizer.get_vocab_size() == spec["config"]["vocab_size"], tokenizer.get_vocab_size()
+    ends = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=ends)
+    roles = dict(pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]")
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=spec["limit"], model_input_names=["input_ids", "attention_mask"], **roles).save_pretrained(trunk)
 
 
 # Class, file and the pieces that its model of SentencePiece begins with.
@@ -107,6 +121,14 @@ def family(name, config_class, write, limit, config, pooler=True, **more):
 ONE = dict(type_vocab_size=1, layer_norm_eps=1e-5)
 DISTIL = lambda dim, heads, layers, inner, act, vocab, positions: dict(dim=dim, n_heads=heads, n_layers=layers, hidden_dim=inner, activation=act, vocab_size=vocab,
                                                                        max_position_embeddings=positions)
+SPECIAL_IDS = dict(pad_token_id=0, cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3)
+
+
+def modern(hidden, heads, layers, inner, vocab, positions, **more):
+    return dict(hidden_size=hidden, num_attention_heads=heads, num_hidden_layers=layers, intermediate_size=inner, vocab_size=vocab, max_position_embeddings=positions,
+                **SPECIAL_IDS | more)
+
+
 FAMILIES = {
     "tiny-roberta": family("roberta", RobertaConfig, byte_level, 40, sizes(32, 4, 2, 50, "gelu", 420, 42, **ONE)),
     # Padding is not 1, and the files are those of the vocabulary.
@@ -126,6 +148,12 @@ FAMILIES = {
     "tiny-ernie": family("ernie", ErnieConfig, wordpiece, 40, sizes(32, 4, 2, 50, "relu", 400, 40, use_task_id=True, task_type_vocab_size=3, layer_norm_eps=1e-5)),
     "tiny-mpnet": family("mpnet", MPNetConfig, wordpiece, 62, sizes(36, 3, 2, 50, "gelu", 400, 64, layer_norm_eps=1e-5)),
     "tiny-mpnet-vocab": family("mpnet", MPNetConfig, wordpiece, 34, sizes(16, 2, 1, 20, "gelu", 380, 36), files="vocab"),
+    # A window of three tokens to either side in the second and third layer; nothing has a bias.
+    "tiny-modernbert": family("modernbert", ModernBertConfig, generic, 48, modern(32, 4, 4, 40, 400, 48, local_attention=6), pooler=False),
+    # Everything has a bias, and layers are as listed; heads of one and the same width as the row.
+    "tiny-modernbert-biases": family("modernbert", ModernBertConfig, generic, 40, modern(
+        24, 1, 3, 20, 380, 40, local_attention=9, norm_bias=True, attention_bias=True, mlp_bias=True, hidden_activation="gelu_pytorch_tanh", norm_eps=1e-3,
+        layer_types=["sliding_attention", "full_attention", "sliding_attention"]), pooler=False),
 }
 for i, spec in enumerate(FAMILIES.values()):
     spec["seed"] = 200 + i

@@ -19,13 +19,14 @@ from models import ROOT as MODELS, TORCH, VERSIONS, randomise
 import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForPreTraining, AutoModelForQuestionAnswering,
-                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ErnieConfig, MPNetConfig,
+                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ErnieConfig, ModernBertConfig, MPNetConfig,
                           RobertaConfig, XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 ROOT = MODELS.parent / "families"
 COMMON = dict(vocab_size=90, max_position_embeddings=24)
 SIZES = dict(hidden_size=16, num_attention_heads=2, num_hidden_layers=2, intermediate_size=20) | COMMON
 ONE = dict(type_vocab_size=1, layer_norm_eps=1e-5)
+MODERN = dict(num_hidden_layers=3, pad_token_id=0, cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3)
 FAMILIES = {
     "roberta": RobertaConfig(**SIZES | ONE, hidden_act="gelu"),
     # The same heads as RoBERTa, and another padding id.
@@ -35,6 +36,9 @@ FAMILIES = {
     "albert": AlbertConfig(**SIZES, hidden_act="gelu_new", embedding_size=12),
     "ernie": ErnieConfig(**SIZES, hidden_act="relu", use_task_id=True),
     "mpnet": MPNetConfig(**SIZES, hidden_act="gelu"),
+    "modernbert": ModernBertConfig(**SIZES | MODERN, local_attention=4),
+    "modernbert-mean": ModernBertConfig(**SIZES | MODERN, local_attention=4, classifier_pooling="mean", classifier_bias=True, classifier_activation="relu", norm_bias=True,
+                                        attention_bias=True, mlp_bias=True),
 }
 
 # Folder, class, the kind of head by the names of `cloze`, and what the class's answer holds for it.

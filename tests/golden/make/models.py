@@ -92,7 +92,8 @@ FOLDERS = {
 }
 
 
-QUERIES_AND_KEYS = ["query", "key", "q_lin", "k_lin", "attn.q.", "attn.k."]
+QUERIES_AND_KEYS = ["query", "key", "q_lin", "k_lin", "attn.q.", "attn.k.", "q_proj", "k_proj", "c_attn"]
+OUTPUTS = ["output.dense", "Wo.", "o_proj", "down_proj", "c_proj"]
 
 
 def randomise(module, seed):
@@ -102,13 +103,13 @@ def randomise(module, seed):
     normal = lambda p, std: p.copy_(torch.randn(p.shape, generator=generator) * std)
     with torch.no_grad():
         for name, p in module.named_parameters():
-            if "LayerNorm.weight" in name or "layer_norm.weight" in name:
+            if "LayerNorm.weight" in name or name.endswith("norm.weight"):
                 p.copy_(torch.rand(p.shape, generator=generator) + 0.5)
             elif p.ndim == 1:
                 normal(p, 0.3)
             else:
-                gain = 2.2 if any(n in name for n in QUERIES_AND_KEYS) else 0.7 if "output.dense" in name else 1.5
-                normal(p, 0.5 if "embeddings" in name else gain / p.shape[1] ** 0.5)
+                gain = 2.2 if any(n in name for n in QUERIES_AND_KEYS) else 0.7 if any(n in name for n in OUTPUTS) else 1.5
+                normal(p, 0.5 if "embeddings" in name or ".wte." in f".{name}" or ".wpe." in f".{name}" else gain / p.shape[1] ** 0.5)
     return module.eval()
 
 

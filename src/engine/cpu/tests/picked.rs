@@ -23,7 +23,7 @@ fn picked() -> (Vec<Weight>, Arc<Graph>) {
     let mixed = g.attention(qkv, Attention::plain(3, 12));
     let rows = g.pick(mixed);
     let wide = g.linear(rows, weight(Role::Head, 1000, 36), None, Activation::Gelu, 1000);
-    let norm = Norm { weight: weight(Role::Vector, 1, 1000), bias: weight(Role::Vector, 1, 1000), epsilon: 1e-12 };
+    let norm = Norm { weight: weight(Role::Vector, 1, 1000), bias: Some(weight(Role::Vector, 1, 1000)), epsilon: 1e-12 };
     let normed = g.norm(wide, norm);
     g.scores(normed, weight(Role::Table, TABLE_ROWS, 1000), weight(Role::Vector, 1, TABLE_ROWS), TABLE_ROWS);
     (weights, Arc::new(g))

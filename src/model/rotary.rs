@@ -1,0 +1,63 @@
+//! By which angles do rotary positions turn, as config.json says?
+//!
+//! Families state a base (theta) under names of their own; [`frequencies`] makes the angles of it. Variants that stretch positions
+//! beyond the trained length are errors that name their field: an angle that is not the author's gives other vectors without a word.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::config::Fields;
+use crate::error::Result;
+
+/// The base that `field` states, or else `default`.
+pub(super) fn base(config: &Fields<'_>, field: &str, default: f64) -> Result<f64> {
+    match config.get(field).map(serde_json::Value::as_f64) {
+        None if config.names().any(|name| name == field) => config.wrong(field, "a number above 1"),
+        None => Ok(default),
+        Some(Some(base)) if base > 1.0 && base <= 1e12 => Ok(base),
+        Some(_) => config.wrong(field, "a number above 1"),
+    }
+}
+
+/// The base in `rope_parameters` of `transformers` 5, of the kind `default`; `None` where it is not stated.
+pub(super) fn stated(parameters: &Fields<'_>) -> Result<Option<f64>> {
+    parameters.only("rope_type", &json!("default"))?;
+    parameters.only("partial_rotary_factor", &json!(1.0))?;
+    parameters.get("rope_theta").map(|_| base(parameters, "rope_theta", 0.0)).transpose()
+}
+
+/// The angle of each pair from one place to the next: `1 / base^(2i / dimensions)`, in f32 and rounded where the reference rounds.
+pub(super) fn frequencies(base: f64, dimensions: usize) -> Arc<[f32]> {
+    let exponent = |i: usize| (2 * i) as f32 / dimensions as f32;
+    (0..dimensions / 2).map(|i| 1.0 / (f64::from(base as f32).powf(f64::from(exponent(i))) as f32)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn angles_fall_from_one_to_the_inverse_of_the_base() {
+        let angles = frequencies(10_000.0, 8);
+        assert_eq!(angles.len(), 4);
+        for (angle, want) in angles.iter().zip([1.0, 0.1, 0.01, 0.001]) {
+            assert!((angle - want).abs() <= want * 1e-6, "{angle} and {want}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_computed_is_named() {
+        for (value, told) in [
+            (json!({"rope_type": "yarn", "rope_theta": 1e4}), "rope_type"),
+            (json!({"partial_rotary_factor": 0.5, "rope_theta": 1e4}), "partial_rotary_factor"),
+            (json!({"rope_theta": -3}), "rope_theta"),
+            (json!({"rope_theta": "x"}), "rope_theta"),
+        ] {
+            let e = stated(&Fields::new("config.json: rope_parameters", &value).unwrap()).unwrap_err();
+            assert!(e.message().contains(told) && e.message().contains("rope_parameters"), "{e}");
+        }
+        let null = json!({"local_rope_theta": null});
+        assert!(base(&Fields::new("config.json", &null).unwrap(), "local_rope_theta", 1e4).is_err());
+    }
+}
