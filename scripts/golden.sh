@@ -18,6 +18,8 @@ cd "$(dirname "$0")/.."
 .venv-answers/bin/python tests/golden/make/answers.py
 .venv/bin/python tests/golden/make/tokenizer.py
 .venv/bin/python tests/golden/make/gguf_files.py
+.venv/bin/python tests/golden/make/checkpoints.py
+.venv/bin/python tests/golden/make/checkpoints_tensorflow.py
 if [ -n "${LIBGGMLQ:-}" ]; then
     .venv/bin/python tests/golden/make/gguf_types.py "$LIBGGMLQ"
 else

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Files longer than this make mutations slow and dull.
-const LONGEST_SEED: u64 = 40_000;
+const LONGEST_SEED: u64 = 70_000;
 
 fn seeds(folders: &[&str], extension: &str) -> Vec<Vec<u8>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -116,4 +116,35 @@ fn the_smallest_seed_is_a_whole_model() {
 #[test]
 fn safetensors_files_of_any_bytes_are_read_or_refused() {
     run("safetensors", &seeds(&["fuzz/seeds/safetensors"], "safetensors"), harness::safetensors);
+}
+
+#[test]
+fn pytorch_files_of_any_bytes_are_read_or_refused() {
+    let folders =
+        ["types", "zip", "legacy", "strided", "strided-legacy", "training"].map(|name| format!("golden/checkpoints/pytorch/{name}"));
+    run("pytorch", &seeds(&folders.each_ref().map(String::as_str), "bin"), harness::pytorch);
+}
+
+#[test]
+fn pickles_of_any_bytes_are_read_or_refused() {
+    let mut files = seeds(&["golden/checkpoints/pytorch/hostile"], "pickle");
+    // The values of whole files, from the first that a checkpoint has.
+    files.extend(seeds(&["golden/checkpoints/pytorch/types"], "bin"));
+    run("pickle", &files, harness::pickle);
+}
+
+#[test]
+fn indexes_of_any_bytes_are_read_or_refused() {
+    let folders = ["types", "pretraining", "sliced", "objects", "classifier"].map(|name| format!("golden/checkpoints/tensorflow/{name}"));
+    let mut files = seeds(&folders.each_ref().map(String::as_str), "index");
+    let blocks: Vec<Vec<u8>> = files.iter().map(|index| index[..harness::table::first_block(index)].to_vec()).collect();
+    files.extend(blocks);
+    run("tensorflow", &files, harness::tensorflow);
+}
+
+#[test]
+fn graphs_of_any_bytes_are_read_or_refused() {
+    let folders = ["encoder-export", "classifier-export", "encoder-script", "classifier-script"]
+        .map(|name| format!("golden/checkpoints/onnx/{name}"));
+    run("onnx", &seeds(&folders.each_ref().map(String::as_str), "onnx"), harness::onnx);
 }

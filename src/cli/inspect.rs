@@ -15,7 +15,7 @@ use super::types::{Types, size};
 use super::{Outcome, Verb, flags};
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::gguf::Reader;
-use crate::formats::{Source, Tensor, Weights, huggingface, safetensors};
+use crate::formats::{Source, Tensor, Weights, huggingface};
 use crate::tasks::{Description, HeadDescription, Memory, Probes, Tolerance};
 
 pub(super) const VERB: Verb = Verb {
@@ -186,11 +186,9 @@ impl Report {
                     self.add_gguf(reader);
                     return first.and(Err(error));
                 }
-                let mut weights = Weights::default();
-                if let Ok(Some(bytes)) = source.read("model.safetensors") {
-                    let _ = safetensors::read("model.safetensors", &bytes, &mut weights);
+                if let Ok(weights) = huggingface::weights(source) {
+                    self.add(&weights, "");
                 }
-                self.add(&weights, "");
                 first.and(Err(error))
             }
         }

@@ -9,6 +9,7 @@ use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, value_parser};
 use serde::Serialize;
 
+use super::mapping::Mapping;
 use super::output::Out;
 use super::progress::Progress;
 use super::types::{Types, size};
@@ -21,7 +22,7 @@ use crate::formats::{Form, ResolvedTypes, Source, TypeChoice};
 use crate::tasks::{Model, Options, Precision, Probes, Tolerance};
 
 /// Flags that both commands have.
-pub(super) fn arguments(out: &'static str) -> [Arg; 7] {
+pub(super) fn arguments(out: &'static str) -> [Arg; 8] {
     [
         flags::model(),
         Arg::new("out")
@@ -45,6 +46,7 @@ pub(super) fn arguments(out: &'static str) -> [Arg; 7] {
             .long("without-probes")
             .action(ArgAction::SetTrue)
             .help("Leave out the golden probes that `cloze verify` needs"),
+        Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue).help("Write nothing; show which tensor goes where, and whether the model opens"),
         Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace what is called OUT"),
         Arg::new("json").long("json").action(ArgAction::SetTrue).help("What was written, as one JSON line"),
     ]
@@ -100,10 +102,18 @@ pub(super) fn run(matches: &ArgMatches) -> Outcome {
     let form = if is_gguf(out) { Form::Gguf } else { Form::Folder };
     let force = matches.get_flag("force");
     let source = Source::open(model)?;
-    refuse_what_is_there(out, form, force)?;
+    let dry = matches.get_flag("dry_run");
+    if !dry {
+        refuse_what_is_there(out, form, force)?;
+    }
     refuse_damage(&source)?;
     let mut contents = Contents::of(&source)?;
     let types = choice(matches)?.resolve(&contents.items, form)?;
+    if dry {
+        Mapping::new(out, &contents, &types, form).print(matches.get_flag("json"))?;
+        // Tensors that the model lacks, or has no place for, are named here.
+        return Ok(Model::load(model, &at_f32()).map(drop)?);
+    }
     let mut progress = Progress::bytes();
     let mut told = None;
     if form == Form::Gguf && !matches.get_flag("without_probes") {

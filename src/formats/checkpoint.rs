@@ -1,32 +1,56 @@
 //! Which files hold the tensors of a folder?
 //!
-//! `model.safetensors`, or else the shards that `model.safetensors.index.json` names, each of which must hold exactly the
-//! tensors that the index places there. The tensors go to [`Weights`]; the same reading serves the folders of Dense modules.
+//! The first row of [`FORMS`] whose file is there; each row says who reads it. An index of shards names them, and each must hold exactly
+//! the tensors that the index places there. The tensors go to [`Weights`]; the same reading serves the folders of Dense modules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::header::Index;
 use super::source::inside;
-use super::{Source, Weights, safetensors};
+use super::{Source, Weights, onnx, pytorch, safetensors, tensorflow};
 use crate::error::{ErrorKind, Result, fail};
+use crate::quant::Bytes;
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
-/// Checkpoints of other formats: a folder that has only one of these is complete, but not for us.
-const FOREIGN: &[&str] = &[
-    "pytorch_model.bin",
-    "pytorch_model.bin.index.json",
-    "tf_model.h5",
-    "bert_model.ckpt.index",
-    "model.ckpt.index",
-    "flax_model.msgpack",
-    "rust_model.ot",
-    "model.onnx",
-    "onnx/model.onnx",
-    "openvino_model.xml",
-    "openvino/openvino_model.xml",
+/// Reads a file of tensors: its name for messages, its bytes, and where the tensors go.
+type Reader = fn(&str, &Bytes, &mut Weights) -> Result<()>;
+
+/// How a checkpoint is read.
+enum Form {
+    /// The file holds every tensor.
+    File(Reader),
+    /// The file says which shard holds which tensor.
+    Shards(Reader),
+    /// An index beside its data files, of any name: TensorFlow's.
+    TensorFlow,
+    /// A graph, perhaps with files of constants beside it.
+    Onnx,
+    /// Not here, and what to do.
+    Refused(&'static str),
+}
+
+const TRANSFORMERS: &str = "with transformers: AutoModel.from_pretrained(folder).save_pretrained(folder)";
+/// What transformers 5 no longer reads.
+const TRANSFORMERS_4: &str =
+    "with transformers 4: AutoModel.from_pretrained(folder, from_tf=True).save_pretrained(folder), or from_flax=True";
+
+/// Every checkpoint, in the order in which a folder with several is read.
+const FORMS: &[(&str, Form)] = &[
+    (SINGLE, Form::File(safetensors::read)),
+    (INDEX, Form::Shards(safetensors::read)),
+    ("pytorch_model.bin", Form::File(pytorch::read)),
+    ("pytorch_model.bin.index.json", Form::Shards(pytorch::read)),
+    ("*.ckpt*.index", Form::TensorFlow),
+    ("model.onnx", Form::Onnx),
+    ("onnx/model.onnx", Form::Onnx),
+    ("tf_model.h5", Form::Refused(TRANSFORMERS_4)),
+    ("flax_model.msgpack", Form::Refused(TRANSFORMERS_4)),
+    ("rust_model.ot", Form::Refused(TRANSFORMERS)),
+    ("openvino_model.xml", Form::Refused(TRANSFORMERS)),
+    ("openvino/openvino_model.xml", Form::Refused(TRANSFORMERS)),
 ];
 
 /// The name of a file in the folder `dir` of a source; `dir` is empty for the source's own folder.
@@ -39,20 +63,45 @@ pub(super) fn read(source: &Source, dir: &str) -> Result<Weights> {
     if let Some(weights) = source.weights(dir) {
         return Ok(weights);
     }
-    let mut weights = Weights::default();
-    let single = join(dir, SINGLE);
-    if let Some(bytes) = source.read(&single)? {
-        safetensors::read(&source.label(&single), &bytes, &mut weights)?;
-        return Ok(weights);
+    for (name, form) in FORMS {
+        let found = match form {
+            Form::TensorFlow => tensorflow::find(source, dir)?,
+            _ => source.contains(&join(dir, name)).then(|| (*name).to_owned()),
+        };
+        if let Some(name) = found {
+            return read_form(source, dir, &name, form);
+        }
     }
-    let index = join(dir, INDEX);
-    let Some(Index { weight_map }) = source.parse(&index)? else { return absent(source, dir) };
+    absent(source, dir)
+}
+
+fn read_form(source: &Source, dir: &str, name: &str, form: &Form) -> Result<Weights> {
+    let path = join(dir, name);
+    match form {
+        Form::TensorFlow => tensorflow::read(source, dir, name),
+        Form::Onnx => onnx::read(source, dir, name),
+        Form::File(reader) => {
+            let mut weights = Weights::default();
+            reader(&source.label(&path), &source.require_mapped(&path)?, &mut weights)?;
+            Ok(weights)
+        }
+        Form::Shards(reader) => read_shards(source, dir, &path, *reader),
+        Form::Refused(advice) => fail(
+            ErrorKind::Unsupported,
+            format!("{} has {name} but no {SINGLE}: this version does not read it; convert it {advice}", place(source, dir)),
+        ),
+    }
+}
+
+fn read_shards(source: &Source, dir: &str, index: &str, reader: Reader) -> Result<Weights> {
+    let Some(Index { weight_map }) = source.parse(index)? else { return absent(source, dir) };
+    let mut weights = Weights::default();
     for (shard, names) in by_shard(&weight_map.0) {
-        let tensors = read_shard(source, dir, shard, &names).map_err(|e| e.within(source.label(&index)))?;
+        let tensors = read_shard(source, dir, shard, &names, reader).map_err(|e| e.within(source.label(index)))?;
         weights.append(tensors)?;
     }
     if weights.is_empty() {
-        return fail(ErrorKind::InvalidFile, format!("{}: weight_map names no tensor", source.label(&index)));
+        return fail(ErrorKind::InvalidFile, format!("{}: weight_map names no tensor", source.label(index)));
     }
     Ok(weights)
 }
@@ -66,15 +115,16 @@ fn by_shard(weight_map: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&s
 }
 
 /// The tensors of one shard, which must be `names`.
-fn read_shard(source: &Source, dir: &str, shard: &str, names: &BTreeSet<&str>) -> Result<Weights> {
+fn read_shard(source: &Source, dir: &str, shard: &str, names: &BTreeSet<&str>, reader: Reader) -> Result<Weights> {
     // Asked of the shard's own name: joined to a folder, "/etc/x" would look harmless.
     if inside(shard).is_none() {
         return fail(ErrorKind::InvalidFile, format!("the shard name {shard:?} leaves the model's folder"));
     }
     let path = join(dir, shard);
     let mut weights = Weights::default();
-    safetensors::read(&source.label(&path), &source.require(&path)?, &mut weights)?;
-    if let Some(name) = names.iter().find(|name| weights.get(name).is_none()) {
+    reader(&source.label(&path), &source.require_mapped(&path)?, &mut weights)?;
+    let skipped: BTreeSet<&str> = weights.skipped().collect();
+    if let Some(name) = names.iter().find(|name| weights.get(name).is_none() && !skipped.contains(*name)) {
         return fail(ErrorKind::InvalidTensor, format!("tensor {name:?} is missing from {shard}, where weight_map places it"));
     }
     if let Some(name) = weights.names().find(|name| !names.contains(name)) {
@@ -93,19 +143,14 @@ pub(super) fn files_in(root: &Path, dir: &str) -> Vec<String> {
     [SINGLE, INDEX].map(str::to_owned).into_iter().chain(shards).map(|name| join(dir, &name)).collect()
 }
 
+/// The folder, for messages.
+fn place(source: &Source, dir: &str) -> String {
+    if dir.is_empty() { source.describe() } else { source.label(dir) }
+}
+
 fn absent<T>(source: &Source, dir: &str) -> Result<T> {
-    let place = source.label(dir);
-    let place = if dir.is_empty() { source.describe() } else { place };
-    match FOREIGN.iter().find(|name| source.contains(&join(dir, name))) {
-        Some(found) => fail(
-            ErrorKind::Unsupported,
-            format!(
-                "{place} has {found} but no {SINGLE}: this version reads safetensors only; convert it, for example with \
-                 transformers: AutoModel.from_pretrained(folder).save_pretrained(folder)"
-            ),
-        ),
-        None => fail(ErrorKind::Io, format!("{place} has no {SINGLE} and no {INDEX}; copy or download the whole model")),
-    }
+    let place = place(source, dir);
+    fail(ErrorKind::Io, format!("{place} has no {SINGLE} and no other checkpoint that is read; copy or download the whole model"))
 }
 
 #[cfg(test)]
@@ -207,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_of_another_format_says_to_convert_it() {
-        for name in FOREIGN {
+        for (name, _) in FORMS.iter().filter(|(_, form)| matches!(form, Form::Refused(_))) {
             let e = error(Files::none().with(name, "x"));
             assert_eq!(e.kind(), ErrorKind::Unsupported);
             assert!(e.message().contains(name) && e.message().contains("convert"), "{e}");

@@ -35,6 +35,8 @@ pub struct Item {
     pub dir: String,
     /// Its Hugging Face name.
     pub name: String,
+    /// Its name in the source's file.
+    pub origin: String,
     /// Its name in a GGUF file.
     pub gguf_name: String,
     /// What it is for.
@@ -52,6 +54,8 @@ pub struct Contents {
     pub metadata: Metadata,
     /// The tensors: the trunk's by name, then the modules'.
     pub items: Vec<Item>,
+    /// Tensors of the source that no model takes, by their names there: buffers, an optimizer's state.
+    pub left_out: Vec<String>,
     /// The folder's files but for those with tensors.
     files: BTreeMap<String, Bytes>,
     /// The folder of the Transformer, empty for the model's own.
@@ -106,12 +110,15 @@ impl Contents {
         let mut items = Vec::new();
         let mut prefix = "";
         let is_needed = |name: &str, tensor: &Tensor| !family.is_buffer(name) && !is_copy(&folder, family, name, tensor);
+        let unneeded = folder.weights.iter().filter(|(name, tensor)| !is_needed(name, tensor)).map(|(name, _)| folder.weights.origin(name));
+        let left_out = unneeded.chain(folder.weights.skipped()).map(str::to_owned).collect();
         for (name, tensor) in folder.weights.iter().filter(|(name, tensor)| is_needed(name, tensor)) {
             prefix = if name.starts_with(family.prefix) { family.prefix } else { prefix };
             let Named { name: gguf_name, role, shared } = family.to_gguf(name);
             items.push(Item {
                 dir: trunk.clone(),
                 name: modern(family, name, shared, &gguf_name),
+                origin: folder.weights.origin(name).to_owned(),
                 gguf_name,
                 role,
                 shared,
@@ -122,6 +129,7 @@ impl Contents {
             items.extend(dense.weights.iter().map(|(name, tensor)| Item {
                 dir: dense.name.clone(),
                 name: name.to_owned(),
+                origin: dense.weights.origin(name).to_owned(),
                 gguf_name: format!("{OWN}{}/{name}", dense.name),
                 role: if tensor.shape().len() < 2 { Role::Vector } else { Role::Head },
                 shared: false,
@@ -143,7 +151,7 @@ impl Contents {
         }
         add_files(&trunk, &files, &mut metadata)?;
         carry_over(source, &mut metadata);
-        Ok(Contents { metadata, items, files, trunk })
+        Ok(Contents { metadata, items, left_out, files, trunk })
     }
 
     /// Writes a GGUF file, whole or not at all; `target` must not exist. `choose` gives each tensor's type in the file, `None` to leave

@@ -48,7 +48,7 @@ pub struct TokenizerFiles {
 ///
 /// # Errors
 /// `Io` for a missing file, `InvalidFile` for a malformed one, `InvalidTensor` where index and shards disagree, `Unsupported`
-/// for a checkpoint that is not safetensors or a module that this version does not run. Each names the file.
+/// for a checkpoint or a module that this version does not read. Each names the file.
 pub fn open(source: &Source) -> Result<Folder> {
     let (dir, sentence) = sentence::read(source)?;
     let named = |name: &str| checkpoint::join(&dir, name);
@@ -81,6 +81,14 @@ fn pieces(source: &Source, dir: &str) -> Result<Option<(String, Bytes)>> {
         }
     }
     Ok(None)
+}
+
+/// The tensors alone of a model whose other files may be damaged, from its own folder.
+///
+/// # Errors
+/// As [`open`], for files of tensors.
+pub fn weights(source: &Source) -> Result<Weights> {
+    checkpoint::read(source, "")
 }
 
 /// Small files of the Transformer's folder that say how the model is used; `sentence` has a list of more.
@@ -189,6 +197,8 @@ mod tests {
             }
         }
         let e = Files::minimal().without("model.safetensors").with("pytorch_model.bin", "x").open().unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidFile);
+        let e = Files::minimal().without("model.safetensors").with("tf_model.h5", "x").open().unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Unsupported);
     }
 

@@ -13,15 +13,22 @@ use memmap2::UncheckedAdvice;
 
 use crate::quant::{Bytes, Owner};
 
-/// Files that hold tensors are mapped, so that processes share them; all others are small, parsed once and dropped, and a copy
-/// cannot change while it is parsed.
-const MAPPED: &str = "safetensors";
-
 /// More than any configuration or tokenizer, less than what would exhaust a host that was handed a wrong file.
 const COPIED_MAX: u64 = 1 << 30;
 
-/// The bytes of a file, `None` where there is none.
+/// A copy of the bytes of a small file, `None` where there is none: it cannot change while it is parsed.
 pub(super) fn read(path: &Path) -> std::io::Result<Option<Bytes>> {
+    regular(path)?.map(|(file, len)| copy(file, len)).transpose()
+}
+
+/// The bytes of a file of tensors, `None` where there is none: mapped, so that processes share them.
+pub(super) fn map(path: &Path) -> std::io::Result<Option<Bytes>> {
+    // A mapping cannot be empty.
+    regular(path)?.map(|(file, len)| if len > 0 { map_all(&file) } else { copy(file, 0) }).transpose()
+}
+
+/// A regular file and its length, `None` where there is none.
+fn regular(path: &Path) -> std::io::Result<Option<(File, u64)>> {
     let found = match fs::metadata(path) {
         Ok(found) => found,
         Err(e) if matches!(e.kind(), Cause::NotFound | Cause::NotADirectory) => return Ok(None),
@@ -31,9 +38,7 @@ pub(super) fn read(path: &Path) -> std::io::Result<Option<Bytes>> {
     if !found.is_file() {
         return Err(std::io::Error::other("not a regular file"));
     }
-    let file = File::open(path)?;
-    // A mapping cannot be empty.
-    if path.extension().is_some_and(|e| e == MAPPED) && found.len() > 0 { map(&file).map(Some) } else { copy(file, found.len()).map(Some) }
+    Ok(Some((File::open(path)?, found.len())))
 }
 
 /// The bytes of a file of tensors that must be there.
@@ -43,7 +48,7 @@ pub(super) fn map_file(path: &Path) -> std::io::Result<Bytes> {
         return Err(std::io::Error::other("not a regular file"));
     }
     let file = File::open(path)?;
-    if found.len() > 0 { map(&file) } else { copy(file, 0) }
+    if found.len() > 0 { map_all(&file) } else { copy(file, 0) }
 }
 
 /// Whether a regular file begins with these bytes.
@@ -63,7 +68,7 @@ fn copy(file: File, len: u64) -> std::io::Result<Bytes> {
 }
 
 #[expect(unsafe_code, reason = "mapping a file is what lets processes share the weights")]
-fn map(file: &File) -> std::io::Result<Bytes> {
+fn map_all(file: &File) -> std::io::Result<Bytes> {
     // SAFETY: the mapping is read-only, so this process cannot change the bytes through it. Another process could write to or
     // truncate the file; Source::open's contract forbids both while the model is open, as whoever maps a file must ask. What
     // is read through the mapping is only ever taken for numbers, each of whose bit patterns is valid: the header, whose
@@ -103,12 +108,13 @@ mod tests {
 
     #[test]
     fn only_tensor_files_are_mapped_and_an_empty_one_is_empty() {
+        type Open = fn(&Path) -> std::io::Result<Option<Bytes>>;
         let folder = tempfile::tempdir().unwrap();
-        for (name, text, mapped) in [("model.safetensors", "{}", true), ("config.json", "{}", false), ("empty.safetensors", "", false)] {
-            let path = folder.path().join(name);
+        for (open, text, mapped) in [(map as Open, "{}", true), (read, "{}", false), (map, "", false)] {
+            let path = folder.path().join("file");
             fs::write(&path, text).unwrap();
-            let bytes = read(&path).unwrap().unwrap();
-            assert_eq!((&*bytes, bytes.is_mapped()), (text.as_bytes(), mapped), "{name}");
+            let bytes = open(&path).unwrap().unwrap();
+            assert_eq!((&*bytes, bytes.is_mapped()), (text.as_bytes(), mapped), "{text}");
         }
     }
 
@@ -117,7 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.safetensors");
         fs::write(&path, "kept").unwrap();
-        let bytes = read(&path).unwrap().unwrap();
+        let bytes = map(&path).unwrap().unwrap();
         fs::write(folder.path().join("b"), "new").unwrap();
         fs::rename(folder.path().join("b"), &path).unwrap();
         assert_eq!(&*read(&path).unwrap().unwrap(), b"new");

@@ -11,9 +11,12 @@
 //! | `source`, `mapping` | where do the files come from, and how do they become bytes? |
 //! | `huggingface` | what does the folder hold? |
 //! | `sentence`, `modules` | what comes after the encoder: pooling, dense layers, prompts? |
-//! | `checkpoint` | which files hold the tensors? |
+//! | `checkpoint` | which files hold the tensors, and who reads them? |
 //! | `safetensors`, `header` | where does each tensor lie in a file, and how is one written? |
 //! | `gguf` | the same of GGUF files, and their settings |
+//! | `pytorch`, `zip` | which tensors does a PyTorch checkpoint hold? |
+//! | `tensorflow`, `onnx`, `protobuf` | the same of TensorFlow's checkpoints and of exported graphs |
+//! | `nearest` | which names are most like one that is not there? |
 //! | `package`, `llama_cpp`, `names` | how is a GGUF file a folder? |
 //! | `convert`, `stored_type`, `type_choice`, `plan`, `atomic`, `rename` | how does a folder become a GGUF file, or the other way round? |
 //! | `soundness`, `checksums` | are the numbers sound, and as they were written? |
@@ -32,20 +35,27 @@ mod llama_cpp;
 mod mapping;
 mod modules;
 pub mod names;
+mod nearest;
+mod onnx;
 mod package;
 mod plan;
+mod protobuf;
+pub mod pytorch;
 mod rename;
 pub mod safetensors;
 pub mod sentence;
 mod soundness;
 mod source;
 mod stored_type;
+mod tensorflow;
 mod type_choice;
 mod weights;
+mod zip;
 
 // Files are made of tensors: who reads files need not know where tensors are defined.
 pub use crate::quant::Tensor;
 pub use huggingface::{Folder, TokenizerFiles};
+pub use nearest::nearest;
 pub use plan::TensorPlan;
 pub use sentence::{DenseModule, SentenceModules};
 pub use source::Source;

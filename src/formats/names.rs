@@ -275,7 +275,7 @@ impl Family {
 }
 
 /// What stands for `{}` in `name`, empty where the pattern has none; `None` where it does not match.
-fn number(pattern: &str, name: &str) -> Option<String> {
+pub(super) fn number(pattern: &str, name: &str) -> Option<String> {
     let Some((before, after)) = pattern.split_once("{}") else { return (pattern == name).then(String::new) };
     let digits = name.strip_prefix(before)?.strip_suffix(after)?;
     // Two numbers, of a group of layers and of a set of weights in it, are one with a point in GGUF names.
@@ -289,7 +289,7 @@ fn number(pattern: &str, name: &str) -> Option<String> {
 const GROUPS: &str = "encoder.albert_layer_groups.";
 const IN_GROUP: &str = ".albert_layers.";
 
-fn fill(pattern: &str, number: &str) -> String {
+pub(super) fn fill(pattern: &str, number: &str) -> String {
     pattern.replace("{}", &if pattern.starts_with(GROUPS) { number.replace('.', IN_GROUP) } else { number.to_owned() })
 }
 

@@ -105,11 +105,11 @@ fn stated_family(metadata: &Metadata, trunk: &str) -> Option<&'static Family> {
 fn weights(family: &Family, reader: &Reader, trunk: &str) -> Result<BTreeMap<String, Weights>> {
     let prefix = reader.metadata().text(PREFIX)?.unwrap_or_default();
     let mut found = BTreeMap::from([(trunk.to_owned(), Weights::default())]);
-    for (name, tensor) in reader.tensors() {
-        let parts = if family.is_fused() { vec![(name.to_owned(), tensor.clone())] } else { split(name, tensor)? };
+    for (origin, tensor) in reader.tensors() {
+        let parts = if family.is_fused() { vec![(origin.to_owned(), tensor.clone())] } else { split(origin, tensor)? };
         for (name, tensor) in parts {
             let (dir, name) = place(family, &name, prefix, trunk)?;
-            found.entry(dir).or_default().insert(name, tensor)?;
+            found.entry(dir).or_default().insert_as(name, origin, tensor)?;
         }
     }
     Ok(found)

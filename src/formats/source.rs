@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::gguf::Reader;
 use super::package::Package;
-use super::{Weights, mapping};
+use super::{Weights, mapping, tensorflow};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::Bytes;
 
@@ -21,6 +21,8 @@ use crate::quant::Bytes;
 #[derive(Debug)]
 pub struct Source {
     place: Place,
+    /// Files that follow from others and are not there themselves.
+    made: BTreeMap<String, Bytes>,
 }
 
 #[derive(Debug)]
@@ -44,7 +46,7 @@ impl Source {
         let shown = path.display();
         match fs::metadata(path) {
             Err(e) => fail(ErrorKind::Io, format!("{shown}: {e}; give the path of a model folder or of a GGUF file")),
-            Ok(found) if found.is_dir() => Ok(Source { place: Place::Folder(path.to_owned()) }),
+            Ok(found) if found.is_dir() => Source::of(Place::Folder(path.to_owned())),
             Ok(_) if mapping::begins_with(path, super::gguf::MAGIC) || path.extension().is_some_and(|e| e == "gguf") => Self::package(path),
             Ok(_) if path.extension().is_some_and(|e| e == "safetensors") => {
                 fail(ErrorKind::InvalidArgument, format!("{shown} is one file of a model; give the folder that holds it and config.json"))
@@ -69,7 +71,7 @@ impl Source {
         let within = |e: Error| e.within(path.display());
         let bytes = mapping::map_file(path).map_err(|e| within(Error::new(ErrorKind::Io, e.to_string())))?;
         let package = Package::open(&bytes).map_err(within)?;
-        Ok(Source { place: Place::Package(Some(path.to_owned()), Box::new(package)) })
+        Source::of(Place::Package(Some(path.to_owned()), Box::new(package)))
     }
 
     /// Files in memory, by the names they would have in a folder, with `/` between folder and file (`1_Pooling/config.json`);
@@ -83,7 +85,7 @@ impl Source {
             && Reader::recognises(bytes)
         {
             let package = Package::open(&Bytes::owned(std::mem::take(bytes))).map_err(|e| e.within(&*name))?;
-            return Ok(Source { place: Place::Package(None, Box::new(package)) });
+            return Source::of(Place::Package(None, Box::new(package)));
         }
         let mut kept = BTreeMap::new();
         for (name, bytes) in files {
@@ -99,25 +101,52 @@ impl Source {
                 return fail(ErrorKind::InvalidArgument, format!("file name {name:?} is given twice"));
             }
         }
-        Ok(Source { place: Place::Memory(kept) })
+        Source::of(Place::Memory(kept))
     }
 
-    /// The bytes of a file, `None` where there is none of that name.
+    fn of(place: Place) -> Result<Source> {
+        let mut source = Source { place, made: BTreeMap::new() };
+        source.made = tensorflow::made(&source)?;
+        Ok(source)
+    }
+
+    /// The bytes of a small file, `None` where there is none of that name. They are a copy, which cannot change.
     ///
     /// # Errors
     /// `Io` when the system refuses to read it, `InvalidFile` when the name leaves the folder.
     pub fn read(&self, name: &str) -> Result<Option<Bytes>> {
+        self.bytes(name, mapping::read)
+    }
+
+    /// The bytes of a file that holds tensors, `None` where there is none of that name: mapped where the file is on disk.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub fn map(&self, name: &str) -> Result<Option<Bytes>> {
+        self.bytes(name, mapping::map)
+    }
+
+    fn bytes(&self, name: &str, open: fn(&Path) -> std::io::Result<Option<Bytes>>) -> Result<Option<Bytes>> {
         let Some(relative) = inside(name) else {
             return fail(ErrorKind::InvalidFile, format!("{}: the file name {name:?} leaves the model's folder", self.describe()));
         };
-        match &self.place {
+        let found = match &self.place {
             Place::Folder(root) => {
-                let path = root.join(relative);
-                mapping::read(&path).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))
+                let path = root.join(&relative);
+                open(&path).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))?
             }
-            Place::Memory(files) => Ok(files.get(&relative).cloned()),
-            Place::Package(_, package) => Ok(package.file(&relative).cloned()),
-        }
+            Place::Memory(files) => files.get(&relative).cloned(),
+            Place::Package(_, package) => package.file(&relative).cloned(),
+        };
+        Ok(found.or_else(|| self.made.get(&relative).cloned()))
+    }
+
+    /// The bytes of a file of tensors that must be there.
+    ///
+    /// # Errors
+    /// As [`Source::require`].
+    pub(super) fn require_mapped(&self, name: &str) -> Result<Bytes> {
+        self.map(name)?.map_or_else(|| self.missing(name), Ok)
     }
 
     /// The bytes of a file that must be there.
@@ -130,11 +159,35 @@ impl Source {
 
     /// Whether there is a file of that name.
     pub fn contains(&self, name: &str) -> bool {
-        inside(name).is_some_and(|relative| match &self.place {
+        let there = |relative: &str| match &self.place {
             Place::Folder(root) => root.join(relative).is_file(),
-            Place::Memory(files) => files.contains_key(&relative),
-            Place::Package(_, package) => package.file(&relative).is_some(),
-        })
+            Place::Memory(files) => files.contains_key(relative),
+            Place::Package(_, package) => package.file(relative).is_some(),
+        };
+        inside(name).is_some_and(|relative| self.made.contains_key(&relative) || there(&relative))
+    }
+
+    /// The names of the files in the folder `dir` itself, without those of folders below, sorted.
+    pub(super) fn list(&self, dir: &str) -> Vec<String> {
+        let within =
+            |name: &str| if dir.is_empty() { Some(name.to_owned()) } else { Some(name.strip_prefix(dir)?.strip_prefix('/')?.to_owned()) };
+        let mut names: Vec<String> = match &self.place {
+            Place::Folder(root) => {
+                let entries = fs::read_dir(root.join(dir)).into_iter().flatten().flatten();
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+            }
+            Place::Memory(files) => files.keys().filter_map(|name| within(name)).filter(|name| !name.contains('/')).collect(),
+            Place::Package(_, package) => package.names().filter_map(within).filter(|name| !name.contains('/')).collect(),
+        };
+        names.sort_unstable();
+        names
+    }
+
+    /// The name of the model's folder, empty where it has none.
+    pub(super) fn folder_name(&self) -> String {
+        let Place::Folder(root) = &self.place else { return String::new() };
+        let whole = fs::canonicalize(root).unwrap_or_else(|_| root.clone());
+        whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
     /// A JSON file, `None` where there is none of that name.

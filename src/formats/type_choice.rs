@@ -173,6 +173,7 @@ mod tests {
         let bytes = Bytes::owned(vec![0u8; Tensor::bytes_for(dtype, shape).unwrap()]);
         Item {
             dir: String::new(),
+            origin: gguf_name.to_owned(),
             name: format!("their {gguf_name}"),
             gguf_name: gguf_name.to_owned(),
             role,

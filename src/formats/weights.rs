@@ -3,8 +3,8 @@
 //! The parsers [`insert`](Weights::insert) every tensor of every file; a model family [`take`](Weights::take)s those it knows.
 //! What is left at the end is unknown to the model, and its names go into the error.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::error::{ErrorKind, Result, fail};
 use crate::quant::Tensor;
@@ -13,6 +13,9 @@ use crate::quant::Tensor;
 #[derive(Clone, Debug, Default)]
 pub struct Weights {
     tensors: BTreeMap<String, Tensor>,
+    /// Names in the file, where they are others.
+    origins: BTreeMap<String, String>,
+    skipped: BTreeSet<String>,
 }
 
 impl Weights {
@@ -30,11 +33,39 @@ impl Weights {
         }
     }
 
+    /// Adds a tensor that its file calls `origin`.
+    ///
+    /// # Errors
+    /// As [`Weights::insert`].
+    pub fn insert_as(&mut self, name: String, origin: &str, tensor: Tensor) -> Result<()> {
+        if name != origin {
+            self.origins.insert(name.clone(), origin.to_owned());
+        }
+        self.insert(name, tensor)
+    }
+
+    /// The name that the tensor `name` has in its file.
+    pub fn origin<'a>(&'a self, name: &'a str) -> &'a str {
+        self.origins.get(name).map_or(name, String::as_str)
+    }
+
+    /// Notes a tensor of the file that no model takes: a buffer of whole numbers, an optimizer's state.
+    pub fn skip(&mut self, name: String) {
+        self.skipped.insert(name);
+    }
+
+    /// The tensors that were passed over, by their names in the file.
+    pub fn skipped(&self) -> impl Iterator<Item = &str> {
+        self.skipped.iter().map(String::as_str)
+    }
+
     /// Adds every tensor of `other`.
     ///
     /// # Errors
     /// `InvalidTensor` when a name is taken.
     pub fn append(&mut self, other: Weights) -> Result<()> {
+        self.origins.extend(other.origins);
+        self.skipped.extend(other.skipped);
         other.tensors.into_iter().try_for_each(|(name, tensor)| self.insert(name, tensor))
     }
 

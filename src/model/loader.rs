@@ -5,7 +5,7 @@
 use crate::engine::graph::WeightId;
 use crate::engine::{Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
-use crate::formats::Weights;
+use crate::formats::{Weights, nearest};
 use crate::quant::Tensor;
 
 /// Takes tensors out of a checkpoint and lists them for the engine.
@@ -13,6 +13,8 @@ pub(super) struct Loader {
     tensors: Weights,
     prefix: String,
     weights: Vec<Weight>,
+    /// Every name that was asked for.
+    asked: Vec<String>,
 }
 
 /// Old names of a parameter (TensorFlow's), and the name that checkpoints use today.
@@ -21,7 +23,7 @@ const OLD_NAMES: &[(&str, &str)] = &[("LayerNorm.weight", "LayerNorm.gamma"), ("
 impl Loader {
     /// A loader of `tensors`, whose names may all begin with `prefix` or none.
     pub(super) fn new(tensors: Weights) -> Loader {
-        Loader { tensors, prefix: String::new(), weights: Vec::new() }
+        Loader { tensors, prefix: String::new(), weights: Vec::new(), asked: Vec::new() }
     }
 
     /// From here on, names begin with `prefix` if any tensor's does.
@@ -107,8 +109,10 @@ impl Loader {
         let full = format!("{}{name}", self.prefix);
         let old = OLD_NAMES.iter().find_map(|(new, old)| full.strip_suffix(new).map(|stem| format!("{stem}{old}")));
         let Some(tensor) = self.tensors.take(&full).or_else(|| self.tensors.take(&old?)) else {
-            return fail(ErrorKind::InvalidTensor, format!("tensor {full:?} is missing from the checkpoint"));
+            let told = format!("tensor {full:?} is missing from the checkpoint{}", like(&full, self.tensors.names()));
+            return fail(ErrorKind::InvalidTensor, told);
         };
+        self.asked.push(full.clone());
         if tensor.shape() != shape {
             let told = format!("tensor {full:?} has shape {:?}; config.json makes it {shape:?}", tensor.shape());
             return fail(ErrorKind::InvalidTensor, told);
@@ -127,7 +131,8 @@ impl Loader {
             [] => Ok(()),
             [first, rest @ ..] => {
                 let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
-                let told = format!("tensor {first:?}{more}: the model that config.json describes has no such weight");
+                let near = like(first, self.asked.iter().map(String::as_str));
+                let told = format!("tensor {first:?}{more}: the model that config.json describes has no such weight{near}");
                 fail(ErrorKind::InvalidTensor, told)
             }
         }
@@ -137,4 +142,10 @@ impl Loader {
     pub(super) fn into_weights(self) -> Vec<Weight> {
         self.weights
     }
+}
+
+/// The names that are most like one that is not there, for messages.
+fn like<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> String {
+    let near = nearest(name, others);
+    if near.is_empty() { String::new() } else { format!("; nearest are {}", near.join(" and ")) }
 }

@@ -6,7 +6,7 @@
 
 use cloze::formats::convert::{Contents, kept};
 use cloze::formats::gguf::Reader;
-use cloze::formats::{Source, Weights, safetensors as format};
+use cloze::formats::{Source, Weights, huggingface, pytorch, safetensors as format};
 use cloze::quant::Bytes;
 use cloze::{Model, Options, Request};
 
@@ -59,3 +59,54 @@ pub fn safetensors(data: &[u8]) -> bool {
     }
     true
 }
+
+/// Every tensor of a checkpoint of `len` bytes: as many numbers as its shape says, and not many times the file.
+fn sound(weights: &Weights, len: usize) -> bool {
+    let mut copied = 0;
+    for (_, tensor) in weights.iter() {
+        copied += tensor.bytes().len();
+        if tensor.dtype().is_float() {
+            assert_eq!(tensor.to_f32().len(), tensor.shape().iter().product::<usize>());
+        }
+    }
+    // Tensors may share a storage, each once for a few bytes of its name.
+    assert!(copied <= len.saturating_mul(len.max(64)), "tensors of {copied} bytes from {len}");
+    true
+}
+
+/// Bytes as a PyTorch checkpoint, in whichever layout they are.
+pub fn pytorch(data: &[u8]) -> bool {
+    let mut weights = Weights::default();
+    let read = pytorch::read("x", &Bytes::owned(data.to_vec()), &mut weights);
+    read.is_ok() && sound(&weights, data.len())
+}
+
+/// Bytes as the values of a PyTorch checkpoint of the old layout, which has no storages.
+pub fn pickle(data: &[u8]) -> bool {
+    let head = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}.";
+    pytorch(&[&head[..], data, b"\x80\x02]."].concat()) || pytorch(data)
+}
+
+/// The tensors of a folder with these files.
+fn folder(files: Vec<(&str, Vec<u8>)>) -> bool {
+    let mut files: Vec<(String, Vec<u8>)> = files.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect();
+    files.push(("config.json".to_owned(), br#"{"model_type": "bert"}"#.to_vec()));
+    let len = files.iter().map(|(_, bytes)| bytes.len()).sum();
+    let opened = Source::memory(files).and_then(|source| huggingface::open(&source));
+    opened.is_ok_and(|folder| sound(&folder.weights, len))
+}
+
+/// Bytes as the index of a TensorFlow checkpoint; and as the block of entries of one, with the checksums that it needs to be read.
+pub fn tensorflow(data: &[u8]) -> bool {
+    let shard = include_bytes!("../golden/checkpoints/tensorflow/types/bert_model.ckpt.data-00000-of-00001").to_vec();
+    let read = |index| folder(vec![("bert_model.ckpt.index", index), ("bert_model.ckpt.data-00000-of-00001", shard.clone())]);
+    read(table::written(data)) || read(data.to_vec())
+}
+
+/// Bytes as an ONNX file.
+pub fn onnx(data: &[u8]) -> bool {
+    folder(vec![("model.onnx", data.to_vec()), ("model.onnx.data", vec![0; 4096])])
+}
+
+#[path = "../checkpoints/table.rs"]
+pub mod table;
