@@ -126,7 +126,7 @@ impl Base {
         assert_eq!(self.answers(&open(&folder)), want, "{what}, from disk");
         for out in ["folder", "file.gguf"] {
             let out = place.path().join(out);
-            cloze(&["convert", "-m", path(&folder), "-o", path(&out)]);
+            run(&["convert", "-m", path(&folder), "-o", path(&out)]);
             let model = open(&out);
             assert_eq!(self.answers(&model), want, "{what}, converted to {}", out.display());
             let described = |model: &Model| serde_json::to_value(model.describe()).unwrap();
@@ -134,8 +134,8 @@ impl Base {
             original["parameters"] = described(&model)["parameters"].clone(); // a head that is not in the file
             assert_eq!(described(&model), original, "{what}: pooling, prompts, labels, limits");
         }
-        cloze(&["verify", "-m", path(&place.path().join("file.gguf"))]);
-        cloze(&["inspect", "-m", path(&folder)]);
+        run(&["verify", "-m", path(&place.path().join("file.gguf"))]);
+        run(&["inspect", "-m", path(&folder)]);
         self.same_tensors(what, &files, &place.path().join("folder"));
     }
 
@@ -176,13 +176,13 @@ pub fn path(path: &Path) -> &str {
 }
 
 /// What `cloze` prints; its failure is the test's.
-pub fn cloze(arguments: &[&str]) -> String {
-    let (good, out, err) = try_cloze(arguments);
+pub fn run(arguments: &[&str]) -> String {
+    let (good, out, err) = try_run(arguments);
     assert!(good, "cloze {}: {err}", arguments.join(" "));
     out
 }
 
-pub fn try_cloze(arguments: &[&str]) -> (bool, String, String) {
+pub fn try_run(arguments: &[&str]) -> (bool, String, String) {
     let out = Command::new(env!("CARGO_BIN_EXE_cloze")).args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (out.status.success(), text(out.stdout), text(out.stderr))

@@ -302,13 +302,32 @@ fn directories_of_large_archives_are_read() {
 }
 
 #[test]
+fn tar_archives_that_contradict_themselves_are_refused() {
+    let whole = file("tar/pytorch_model.bin");
+    assert!(read(whole.clone()).unwrap().len() > 30);
+    let change = |at: usize, bytes: &[u8]| {
+        let mut file = whole.clone();
+        file[at..at + bytes.len()].copy_from_slice(bytes);
+        file
+    };
+    refused(change(0, b"../../x"), &["damaged"]);
+    refused(change(124, b"77777777777"), &["damaged"]);
+    let mut empty = vec![0; 600];
+    empty[257..262].copy_from_slice(b"ustar");
+    refused(empty, &["damaged"]);
+    let mut cuts = 0;
+    for len in (0..whole.len()).step_by(37) {
+        cuts += usize::from(read(whole[..len].to_vec()).is_err());
+    }
+    // Blocks of zeros stand at the end.
+    assert!(cuts >= (whole.len() - 10_240 - 512) / 37, "{cuts}");
+}
+
+#[test]
 fn what_is_no_checkpoint_says_what_to_do() {
     refused(b"version https://git-lfs.github.com/spec/v1\n".to_vec(), &["git lfs pull"]);
     refused(b"hello".to_vec(), &["not a PyTorch checkpoint"]);
     refused(Vec::new(), &["not a PyTorch checkpoint"]);
     refused(b"\x80\x02K\x01.\x80\x02K\x01.".to_vec(), &["not one that torch.save wrote"]);
     refused(legacy(b"\x80\x02}U\x05epochK\x03s."), &["epoch", "state_dict"]);
-    let mut tar = vec![0; 600];
-    tar[257..262].copy_from_slice(b"ustar");
-    refused(tar, &["tar"]);
 }

@@ -6,7 +6,7 @@ use cloze::formats::{Folder, Source, Weights, huggingface};
 use cloze::{Error, ErrorKind, Model, Options, Request};
 use serde_json::Value;
 
-use super::bases::{Base, Files, cloze, files_below, golden, path, put, try_cloze};
+use super::bases::{Base, Files, files_below, golden, path, put, run, try_run};
 
 const CONFIG: &str = r#"{"model_type": "bert"}"#;
 const INDEX: &str = "bert_model.ckpt.index";
@@ -92,7 +92,7 @@ fn the_name_of_the_folder_says_whether_texts_are_lower_cased() {
     assert_eq!(tokens(&open("another", &[])), lower);
     assert_eq!(tokens(&open("cased_2", &[("tokenizer_config.json", r#"{"do_lower_case": true}"#)])), lower);
     let out = place.path().join("out");
-    cloze(&["convert", "-m", path(&place.path().join("cased_L-2_H-16_A-2")), "-o", path(&out)]);
+    run(&["convert", "-m", path(&place.path().join("cased_L-2_H-16_A-2")), "-o", path(&out)]);
     assert_eq!(tokens(&Model::load(&out, &Options::default()).unwrap()), kept, "the conversion keeps what the name said");
 }
 
@@ -149,6 +149,6 @@ fn a_tensor_that_no_rule_maps_is_named_with_the_nearest() {
     let place = tempfile::tempdir().unwrap();
     put(place.path(), &unknown);
     std::fs::write(place.path().join("config.json"), CONFIG).unwrap();
-    let (good, _, told) = try_cloze(&["convert", "-m", path(place.path()), "-o", "unused.gguf", "--dry-run"]);
+    let (good, _, told) = try_run(&["convert", "-m", path(place.path()), "-o", "unused.gguf", "--dry-run"]);
     assert!(!good && told.contains("bert/pooler/dense/bias") && !Path::new("unused.gguf").exists(), "{told}");
 }

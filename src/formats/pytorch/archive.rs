@@ -3,7 +3,8 @@
 //! `NAME/data.pkl` is the pickle, `NAME/data/KEY` each storage, not compressed, so that tensors are read where they lie in a mapped
 //! file. `NAME/byteorder` is there since PyTorch 2.1.
 
-use super::pickle::{Cursor, LONGEST, Value, load};
+use super::cursor::Cursor;
+use super::pickle::{LONGEST, Value, load};
 use super::strides::{Budget, tensor};
 use super::{invalid, state};
 use crate::error::{Error, ErrorKind, Result, fail};

@@ -59,6 +59,7 @@ const KNOWN: &[(&[&str], &[&str], Known)] = &[
     (STORAGES, &["ShortStorage"], Known::Storage(Element::Whole(2))),
     (STORAGES, &["CharStorage", "ByteStorage", "BoolStorage"], Known::Storage(Element::Whole(1))),
     (&["torch"], DTYPES, Known::Other),
+    (STORAGES, TENSORS, Known::Other),
     (&["torch"], &["device"], Known::Other),
     (&["torch.serialization"], &["_get_layout"], Known::Other),
     (&["builtins", "__builtin__"], &["set", "frozenset"], Known::Other),
@@ -68,6 +69,10 @@ const KNOWN: &[(&[&str], &[&str], Known)] = &[
 
 /// Storages of tensors on a GPU are types of their own.
 const STORAGES: &[&str] = &["torch", "torch.cuda"];
+
+/// Types of tensors, which tar archives name beside those of their storages.
+const TENSORS: &[&str] =
+    &["FloatTensor", "HalfTensor", "DoubleTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor"];
 
 const DTYPES: &[&str] = &["float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8", "bool"];
 

@@ -6,21 +6,24 @@
 //!
 //! | file | question |
 //! |---|---|
-//! | `pickle`, `opcodes` | which values does a pickle build? |
-//! | `globals` | which names may it use, and what do they stand for? |
-//! | `archive`, `stream` | where do the numbers lie: in a zip archive (PyTorch 1.6 and later), or behind the pickle (before)? |
+//! | `cursor`, `opcodes`, `pickle` | which values does a pickle build? |
+//! | `globals`, `calls` | which names may it use, and what do they make? |
+//! | `archive`, `stream`, `tar` | where do the numbers lie: in a zip archive (PyTorch 1.6 and later), behind the pickle (before), in a tar archive (2017)? |
 //! | `strides` | how does a part of a storage become a tensor? |
 //! | `state` | which of the values are the model's tensors? |
 //!
 //! Sources of the formats: Python's `pickletools`, and `torch/serialization.py` (`_save`, `_legacy_save`, `_load`, `_legacy_load`).
 
 mod archive;
+mod calls;
+mod cursor;
 mod globals;
 mod opcodes;
 mod pickle;
 mod state;
 mod stream;
 mod strides;
+mod tar;
 
 use super::Weights;
 use crate::error::{Error, ErrorKind, Result, fail};
@@ -50,10 +53,7 @@ fn parse(bytes: &Bytes) -> Result<Weights> {
             fail(ErrorKind::InvalidFile, "this is a Git LFS pointer, not the file itself; run `git lfs pull` in the folder")
         }
         _ if bytes.starts_with(ZIP) => archive::read(bytes),
-        _ if tar => fail(
-            ErrorKind::Unsupported,
-            "a tar archive, as PyTorch before 0.2 wrote them; load it with PyTorch and save it again: torch.save(torch.load(file), file)",
-        ),
+        _ if tar => tar::read(bytes),
         Some(&PICKLE) => stream::read(bytes),
         _ => fail(ErrorKind::InvalidFile, "neither a zip archive nor a pickle; not a PyTorch checkpoint, or damaged"),
     }

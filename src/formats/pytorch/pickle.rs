@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::cursor::Cursor;
 use super::globals::{self, Element, Known};
 use super::invalid;
 use super::opcodes as op;
@@ -81,74 +82,21 @@ impl Values {
     }
 }
 
-/// Bytes that are read once, from the front; a mapped file may change behind our back.
-pub(super) struct Cursor<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Cursor<'a> {
-    pub(super) fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { bytes, at: 0 }
-    }
-
-    /// How many bytes were read.
-    pub(super) fn at(&self) -> usize {
-        self.at
-    }
-
-    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let rest = &self.bytes[self.at..];
-        let Some(taken) = rest.get(..len) else {
-            return Err(invalid(format!(
-                "the file ends at byte {}, within its pickle; truncated, copy or download it again",
-                self.bytes.len()
-            )));
-        };
-        self.at += len;
-        Ok(taken)
-    }
-
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let mut array = [0; N];
-        array.copy_from_slice(self.take(N)?);
-        Ok(array)
-    }
-
-    fn byte(&mut self) -> Result<u8> {
-        Ok(self.array::<1>()?[0])
-    }
-
-    fn u32(&mut self) -> Result<u32> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-
-    fn length(&mut self, width: usize) -> Result<usize> {
-        let mut wide = [0; 8];
-        wide[..width].copy_from_slice(self.take(width)?);
-        usize::try_from(u64::from_le_bytes(wide)).map_err(|_| invalid("a length is beyond this machine"))
-    }
-
-    fn text(&mut self, len: usize) -> Result<String> {
-        String::from_utf8(self.take(len)?.to_vec()).map_err(|_| invalid("a text in the pickle is not UTF-8"))
-    }
-
-    fn line(&mut self) -> Result<String> {
-        let len = self.bytes[self.at..].iter().take(256).position(|b| *b == b'\n');
-        let Some(len) = len else { return Err(invalid("a name in the pickle is cut off or too long")) };
-        let line = self.text(len)?;
-        self.take(1)?;
-        Ok(line)
-    }
-}
-
 /// Runs the pickle at the cursor, and leaves the cursor behind it.
 ///
 /// # Errors
 /// `InvalidFile` for a pickle that is damaged or too large, `Unsupported` for what values of a checkpoint are not made of.
 pub(super) fn load(cursor: &mut Cursor<'_>) -> Result<Values> {
+    load_with(cursor, &HashMap::new())
+}
+
+/// As [`load`], of a pickle that names tensors which stand outside it.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn load_with(cursor: &mut Cursor<'_>, outside: &HashMap<String, View>) -> Result<Values> {
     let start = cursor.at();
-    let mut machine = Machine { values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new() };
+    let mut machine = Machine { values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new(), outside };
     loop {
         let at = cursor.at();
         let within = |e: Error| e.within(format!("byte {at} of the pickle"));
@@ -167,21 +115,22 @@ pub(super) fn load(cursor: &mut Cursor<'_>) -> Result<Values> {
     }
 }
 
-struct Machine {
+pub(super) struct Machine<'a> {
     values: Vec<Value>,
-    stack: Vec<Ref>,
+    pub(super) stack: Vec<Ref>,
     marks: Vec<usize>,
     memo: HashMap<u32, Ref>,
+    pub(super) outside: &'a HashMap<String, View>,
 }
 
-impl Machine {
-    fn push(&mut self, value: Value) -> Result<()> {
+impl Machine<'_> {
+    pub(super) fn push(&mut self, value: Value) -> Result<()> {
         self.stack.push(self.values.len() as Ref);
         self.values.push(value);
         Ok(())
     }
 
-    fn pop(&mut self) -> Result<Ref> {
+    pub(super) fn pop(&mut self) -> Result<Ref> {
         let floor = self.marks.last().copied().unwrap_or(0);
         match self.stack.pop() {
             Some(value) if self.stack.len() >= floor => Ok(value),
@@ -189,7 +138,7 @@ impl Machine {
         }
     }
 
-    fn top(&self) -> Result<Ref> {
+    pub(super) fn top(&self) -> Result<Ref> {
         self.stack.last().copied().ok_or_else(|| invalid("it takes a value where there is none"))
     }
 
@@ -199,7 +148,7 @@ impl Machine {
         mark.map(|mark| self.stack.split_off(mark)).ok_or_else(|| invalid("it takes a mark where there is none"))
     }
 
-    fn get(&self, at: Ref) -> &Value {
+    pub(super) fn get(&self, at: Ref) -> &Value {
         &self.values[at as usize]
     }
 
@@ -353,97 +302,6 @@ impl Machine {
             _ => return Err(invalid("it sets an entry of a value that is no dictionary")),
         }
         Ok(())
-    }
-
-    /// `REDUCE` and `NEWOBJ`: what a known name makes of its arguments.
-    fn call(&mut self) -> Result<()> {
-        let (arguments, callee) = (self.pop()?, self.pop()?);
-        let (Value::Global(known), Value::Tuple(arguments)) = (self.get(callee), self.get(arguments)) else {
-            return Err(invalid("it calls a value that is no name"));
-        };
-        let made = match (known, arguments.as_slice()) {
-            (Known::Dict, []) => Value::Dict(Vec::new()),
-            // Python 2 gives the entries as a list of pairs.
-            (Known::Dict, [entries]) => Value::Dict(self.pairs(*entries)?),
-            (Known::Size, [sizes]) => {
-                self.stack.push(*sizes);
-                return Ok(());
-            }
-            (Known::Parameter, [tensor, ..]) => {
-                self.stack.push(*tensor);
-                return Ok(());
-            }
-            (Known::Tensor, [storage, offset, shape, strides, ..]) => self.view(*storage, *offset, *shape, *strides)?,
-            (Known::Other, _) => Value::Other,
-            _ => return Err(invalid("it calls a name with arguments that the name does not take")),
-        };
-        self.push(made)
-    }
-
-    fn pairs(&self, entries: Ref) -> Result<Vec<(Ref, Ref)>> {
-        let Value::List(entries) = self.get(entries) else { return Err(invalid("a dictionary is made of a value that is no list")) };
-        let pair = |entry: &Ref| match self.get(*entry) {
-            Value::List(pair) | Value::Tuple(pair) => <[Ref; 2]>::try_from(pair.as_slice()).ok().map(|[key, value]| (key, value)),
-            _ => None,
-        };
-        entries.iter().map(|entry| pair(entry).ok_or_else(|| invalid("an entry of a dictionary is no pair"))).collect()
-    }
-
-    fn view(&self, storage: Ref, offset: Ref, shape: Ref, strides: Ref) -> Result<Value> {
-        let Value::Storage(storage) = self.get(storage) else { return Err(invalid("a tensor is made of a value that is no storage")) };
-        let (shape, strides) = (self.sizes(shape)?, self.sizes(strides)?);
-        if shape.len() != strides.len() {
-            return Err(invalid(format!("a tensor of shape {shape:?} has the strides {strides:?}")));
-        }
-        Ok(Value::Tensor(Box::new(View { storage: (**storage).clone(), offset: self.size(offset)?, shape, strides })))
-    }
-
-    fn sizes(&self, at: Ref) -> Result<Vec<usize>> {
-        match self.get(at) {
-            Value::Tuple(sizes) | Value::List(sizes) if sizes.len() <= 16 => sizes.iter().map(|size| self.size(*size)).collect(),
-            _ => Err(invalid("a tensor's shape is no tuple of up to 16 numbers")),
-        }
-    }
-
-    fn size(&self, at: Ref) -> Result<usize> {
-        match self.get(at) {
-            Value::Int(size) => usize::try_from(*size).map_err(|_| invalid(format!("{size} is no size"))),
-            _ => Err(invalid("a size is no whole number")),
-        }
-    }
-
-    /// `BUILD` sets attributes, which no value here has: PyTorch's `_metadata` of a state dict is one.
-    fn build(&mut self) -> Result<()> {
-        let _state = self.pop()?;
-        match self.get(self.top()?) {
-            Value::Dict(_) | Value::Other | Value::Tensor(_) => Ok(()),
-            _ => Err(invalid("it sets attributes of a value that has none")),
-        }
-    }
-
-    /// `BINPERSID`: ('storage', type, key, device, length[, None or (key, offset, length)]).
-    fn storage(&mut self) -> Result<()> {
-        let id = self.pop()?;
-        let Value::Tuple(id) = self.get(id) else { return Err(invalid("a storage is named by a value that is no tuple")) };
-        let (tag, kind, key, len, part) = match id.as_slice() {
-            [tag, kind, key, _, len] => (*tag, *kind, *key, *len, None),
-            [tag, kind, key, _, len, part] => (*tag, *kind, *key, *len, Some(*part)),
-            _ => return Err(invalid("a storage is named by a tuple of another length")),
-        };
-        let (Value::Text(tag), Value::Global(Known::Storage(element)), Value::Text(key)) = (self.get(tag), self.get(kind), self.get(key))
-        else {
-            return Err(invalid("a storage lacks its type or its key"));
-        };
-        if tag != "storage" {
-            return fail(ErrorKind::Unsupported, format!("the pickle refers to a {tag:?} outside it; only storages are read"));
-        }
-        let part = match part.map(|part| self.get(part)) {
-            None | Some(Value::None) => None,
-            Some(Value::Tuple(part)) if part.len() == 3 => Some((self.size(part[1])?, self.size(part[2])?)),
-            Some(_) => return Err(invalid("a part of a storage is no tuple of three")),
-        };
-        let storage = Storage { key: key.clone(), element: *element, len: self.size(len)?, part };
-        self.push(Value::Storage(Box::new(storage)))
     }
 }
 

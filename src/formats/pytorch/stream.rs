@@ -5,7 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::pickle::{Cursor, Storage, Value, Values, load};
+use super::cursor::Cursor;
+use super::pickle::{Storage, Value, Values, load};
 use super::strides::{Budget, tensor};
 use super::{invalid, state};
 use crate::error::{Error, ErrorKind, Result, fail};

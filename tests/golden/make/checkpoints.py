@@ -13,12 +13,15 @@ No weight is a constant vector, as no trained one is.
 """
 
 import builtins
+import io
 import json
 import os
 import pickle
 import shutil
+import struct
 import subprocess
 import sys
+import tarfile
 import warnings
 from collections import OrderedDict
 from pathlib import Path
@@ -153,8 +156,45 @@ def pytorch(encoder):
     for file, part in parts.items():
         save("sharded", {k: state[k] for k in part}, file)
     write(place / "sharded/pytorch_model.bin.index.json", {"metadata": {"total_size": 1}, "weight_map": {k: f for f, part in parts.items() for k in part}})
+    tar(place / "tar/pytorch_model.bin", state)
     types()
     hostile()
+
+
+def tar(path, state):
+    """The layout of PyTorch's first versions, which no version writes any more; torch.load (_legacy_load) reads it back below."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    dump = lambda value: pickle.dumps(value, protocol=2)
+    parts = {"storages": [dump(len(state) + 1)], "tensors": [dump(len(state))]}
+    for i, value in enumerate([*state.values(), torch.zeros(6)]):
+        parts["storages"] += [dump((i, "cpu", torch.FloatStorage)), struct.pack("<q", value.numel()), value.numpy().tobytes()]
+    # The last storage is not used as a whole: a part of it is one of its own.
+    parts["storages"].append(dump([(1000, len(state), 2, 3)]))
+    for i, value in enumerate(state.values()):
+        longs = [*value.shape, *value.stride(), 0]
+        parts["tensors"] += [dump((2000 + i, i, torch.FloatTensor)), struct.pack(f"<ii{len(longs)}q", value.dim(), 0, *longs)]
+
+    class Named(pickle.Pickler):
+        def persistent_id(self, value):
+            return value.number if isinstance(value, Number) else None
+
+    out = io.BytesIO()
+    Named(out, protocol=2).dump(OrderedDict((key, Number(str(2000 + i))) for i, key in enumerate(state)))
+    parts["pickle"] = [out.getvalue()]
+    with tarfile.open(path, "w", format=tarfile.USTAR_FORMAT) as archive:
+        for name, pieces in parts.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = sum(map(len, pieces))
+            archive.addfile(entry, io.BytesIO(b"".join(pieces)))
+    read = torch.load(path, weights_only=False)
+    assert list(read) == list(state) and all(torch.equal(read[key], value) for key, value in state.items())
+
+
+class Number:
+    """A tensor that stands elsewhere in the archive."""
+
+    def __init__(self, number):
+        self.number = number
 
 
 def types():
