@@ -144,7 +144,7 @@ fn indexes_of_any_bytes_are_read_or_refused() {
 
 #[test]
 fn graphs_of_any_bytes_are_read_or_refused() {
-    let folders = ["encoder-export", "classifier-export", "encoder-script", "classifier-script"]
+    let folders = ["encoder-export", "pretraining-export", "encoder-script", "classifier-script"]
         .map(|name| format!("golden/checkpoints/onnx/{name}"));
     run("onnx", &seeds(&folders.each_ref().map(String::as_str), "onnx"), harness::onnx);
 }

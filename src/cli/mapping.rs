@@ -9,6 +9,9 @@ use super::output::Out;
 use crate::formats::convert::Contents;
 use crate::formats::{Form, ResolvedTypes};
 
+/// Tensors left out that are named on a terminal; `--json` names all.
+const LISTED: usize = 3;
+
 /// What would be written.
 #[derive(Serialize)]
 pub(super) struct Mapping {
@@ -65,8 +68,11 @@ impl Mapping {
             let shape = format!("{shape:?}");
             out.line(format!("  {source:<widest$}  {dtype:<5} {shape:<14} -> {name}  {stored}"))?;
         }
-        if !self.left_out.is_empty() {
-            out.line(format!("  left out: {}", self.left_out.join(", ")))?;
+        let more = self.left_out.len().saturating_sub(LISTED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        match self.left_out.get(..LISTED.min(self.left_out.len())) {
+            None | Some([]) => {}
+            Some(first) => out.line(format!("  left out: {}{more}", first.join(", ")))?,
         }
         out.flush()
     }

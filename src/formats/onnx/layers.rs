@@ -18,6 +18,9 @@ const PARAMETERS: &[&str] = &[".weight", ".bias"];
 /// Biases whose matrix stands elsewhere than beside them.
 const APART: &[(&str, &str)] = &[("cls.predictions.bias", "cls.predictions.decoder.weight"), ("lm_head.bias", "lm_head.decoder.weight")];
 
+/// Parameters that share their numbers with the token embedding, of which exporters keep one name: what looks tokens up is the embedding.
+const TIED: &[(&str, &str)] = &[("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight")];
+
 /// A parameter of the model.
 #[derive(Debug)]
 pub(super) struct Layer<'a> {
@@ -43,7 +46,7 @@ pub(super) struct Found<'a> {
 /// `InvalidFile` where a matrix is used both turned and not, `Unsupported` for quantised weights.
 pub(super) fn find(graph: &Graph) -> Result<Found<'_>> {
     let uses = Uses::of(graph);
-    let mut names: BTreeMap<String, (&str, bool)> = BTreeMap::new();
+    let mut names: Vec<(String, &str, bool)> = Vec::new();
     let (mut passed_over, mut unknown) = (Vec::new(), Vec::new());
     for (name, constant) in &graph.constants {
         let matrix = constant.shape.iter().filter(|d| **d > 1).count() > 1;
@@ -54,20 +57,21 @@ pub(super) fn find(graph: &Graph) -> Result<Found<'_>> {
             }
             Kind::Float(_) if is_parameter(name) => {
                 let turned = uses.turned(name)?;
-                names.extend(uses.aliases(name).into_iter().map(|alias| (alias.to_owned(), (name.as_str(), turned))));
+                names.extend(uses.aliases(name).into_iter().map(|alias| (alias.to_owned(), name.as_str(), turned)));
+                names.extend(uses.embedding(name).map(|tied| (tied, name.as_str(), turned)));
             }
             Kind::Float(_) if matrix => {
                 let layers = uses.layers(graph, name, constant)?;
                 if layers.is_empty() {
                     unknown.push(name.as_str());
                 }
-                names.extend(layers.into_iter().map(|(layer, turned)| (layer, (name.as_str(), turned))));
+                names.extend(layers.into_iter().map(|(layer, turned)| (layer, name.as_str(), turned)));
             }
             _ => passed_over.push(name.as_str()),
         }
     }
-    let wrapper = wrapper(names.keys());
-    let layers = names.into_iter().map(|(name, (constant, turned))| Layer { name: name[wrapper..].to_owned(), constant, turned });
+    let wrapper = wrapper(names.iter().map(|(name, ..)| name));
+    let layers = names.into_iter().map(|(name, constant, turned)| Layer { name: name[wrapper..].to_owned(), constant, turned });
     Ok(Found { layers: layers.collect(), passed_over, unknown })
 }
 
@@ -112,6 +116,13 @@ impl<'a> Uses<'a> {
     fn aliases(&self, name: &'a str) -> Vec<&'a str> {
         let copies = self.nodes(name).iter().filter(|node| node.op == "Identity").flat_map(|node| &node.outputs);
         [name].into_iter().chain(copies.map(String::as_str).filter(|copy| is_parameter(copy))).collect()
+    }
+
+    /// The token embedding, where a parameter that shares its numbers kept its own name.
+    fn embedding(&self, name: &str) -> Option<String> {
+        let (tied, embedding) = TIED.iter().find(|(tied, _)| name.ends_with(tied))?;
+        let looks_up = self.nodes(name).iter().any(|node| node.op == "Gather" && node.inputs.first().is_some_and(|table| table == name));
+        looks_up.then(|| format!("{}{embedding}", &name[..name.len() - tied.len()]))
     }
 
     /// Whether a constant lies (inputs, outputs) where it is used, by any of its names.

@@ -62,7 +62,11 @@ fn weights(source: &Source, dir: &str, graph: &Graph) -> Result<Weights> {
             (_, shape) => (bytes, shape.to_vec()),
         };
         let tensor = Tensor::new(dtype, shape, bytes).ok_or_else(|| within(invalid("its shape does not fit its bytes")))?;
-        weights.insert_as(layer.name, layer.constant, tensor)?;
+        // A tied matrix may be there twice, as it is and turned.
+        match weights.get(&layer.name) {
+            Some(other) if (other.shape(), &**other.bytes()) == (tensor.shape(), &**tensor.bytes()) => {}
+            _ => weights.insert_as(layer.name, layer.constant, tensor)?,
+        }
     }
     passed_over.iter().for_each(|name| weights.skip((*name).to_owned()));
     Ok(weights)

@@ -5,9 +5,10 @@ Versions:  requirements.txt beside this file; each expected.json names those tha
 
     encoder, classifier, pretraining   folders with safetensors, and expected.json: texts and what transformers answers
     pytorch/NAME                       the files that replace model.safetensors of `encoder`: torch.save in its layouts
+    pytorch-pretraining                that of `pretraining`
     pytorch/types                      a file with tensors of every type and stride, and types.json with their values as torch has them
     pytorch/hostile                    pickles that would run code
-    onnx/NAME                          model.onnx of the folder that NAME begins with
+    onnx/NAME                          model.onnx of the folder that NAME begins with, by the exporter that it ends with
 
 No weight is a constant vector, as no trained one is.
 """
@@ -252,15 +253,19 @@ def onnx(made):
         def forward(self, input_ids, attention_mask, token_type_ids):
             return self.inner(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids, return_dict=False)
 
-    for name, inner in made.items():
-        folder = ROOT / "onnx" / f"{name}-script"
+    def place(name):
+        folder = ROOT / "onnx" / name
         folder.mkdir(parents=True, exist_ok=True)
-        torch.onnx.export(Plain(inner), inputs, folder / "model.onnx", input_names=names, dynamo=False, dynamic_axes={n: {0: "batch", 1: "tokens"} for n in names}, opset_version=17)
+        return folder / "model.onnx"
+
+    for name in ("encoder", "classifier"):
+        axes = {n: {0: "batch", 1: "tokens"} for n in names}
+        torch.onnx.export(Plain(made[name]), inputs, place(f"{name}-script"), input_names=names, dynamo=False, dynamic_axes=axes, opset_version=17)
+    for name in ("encoder", "pretraining"):
         shape = {0: torch.export.Dim("batch", min=1, max=64), 1: torch.export.Dim("tokens", min=2, max=POSITIONS)}
-        folder = ROOT / "onnx" / f"{name}-export"
-        folder.mkdir(parents=True, exist_ok=True)
-        torch.onnx.export(Plain(inner), inputs, folder / "model.onnx", input_names=names, dynamo=True, dynamic_shapes=[shape] * 3, external_data=name == "encoder", verbose=False)
-        strip(folder / "model.onnx")
+        path = place(f"{name}-export")
+        torch.onnx.export(Plain(made[name]), inputs, path, input_names=names, dynamo=True, dynamic_shapes=[shape] * 3, external_data=name == "encoder", verbose=False)
+        strip(path)
 
 
 def strip(path):
@@ -279,12 +284,15 @@ def strip(path):
 if __name__ == "__main__":
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
-    for name in [*BASES, "pytorch", "onnx"]:
+    for name in [*BASES, "pytorch", "pytorch-pretraining", "onnx"]:
         shutil.rmtree(ROOT / name, ignore_errors=True)
     bases = {name: base(name) for name in BASES}
     pytorch(bases["encoder"])
+    # With the decoder that is the word embeddings, and its bias, each under two names.
+    (ROOT / "pytorch-pretraining").mkdir()
+    torch.save(bases["pretraining"].state_dict(), ROOT / "pytorch-pretraining/pytorch_model.bin")
     if "--without-onnx" not in sys.argv:
-        onnx({name: bases[name] for name in ("encoder", "classifier")})
+        onnx(bases)
     for file in ROOT.rglob("*"):
         if file.is_file():
             file.chmod(0o644)
