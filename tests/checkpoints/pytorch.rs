@@ -138,6 +138,13 @@ fn pickles_that_nest_or_grow_are_no_burden() {
     }
     laughs.push(b'.');
     refused(legacy(&laughs), &["dictionary"]);
+    // A dictionary of a long list, copied again and again; a long text as the key of every storage.
+    let list = [&b"\x80\x02](K\x01K\x02\x86q\x00"[..], &b"h\x00".repeat(50_000), b"eq\x01ccollections\nOrderedDict\nq\x020h\x01\x85q\x030"]
+        .concat();
+    refused(legacy(&[list, b"h\x02h\x03R".repeat(100)].concat()), &["copies more"]);
+    let key =
+        [&b"\x80\x02(U\x07storagectorch\nFloatStorage\n"[..], b"T\x00\x00\x10\x00", &vec![b'k'; 1 << 20], b"U\x03cpuK\x01tQ."].concat();
+    refused(legacy(&key), &["key of a storage"]);
     // Itself as its own entry.
     refused(legacy(b"\x80\x02}q\x00U\x05modelh\x00s."), &["keys"]);
     for (bytes, words) in [

@@ -2,6 +2,8 @@
 //!
 //! In the file, as raw bytes or as a list of numbers; or in a file beside it.
 
+use std::collections::BTreeMap;
+
 use super::super::checkpoint::join;
 use super::super::protobuf::{Message, Value};
 use super::super::source::inside;
@@ -84,8 +86,8 @@ impl Constant {
         Ok((name, Constant { kind, shape, double: dtype == DOUBLE, place }))
     }
 
-    /// The numbers of a constant of the kind `Float`; `dir` is the folder of the graph's file.
-    pub(super) fn bytes(&self, source: &Source, dir: &str) -> Result<Bytes> {
+    /// The numbers of a constant of the kind `Float`.
+    pub(super) fn bytes(&self, files: &mut Files<'_>) -> Result<Bytes> {
         let Kind::Float(dtype) = self.kind else { return Err(invalid("it holds no floats")) };
         let size = if self.double { 8 } else { dtype.block_bytes() };
         let wanted = self.shape.iter().try_fold(size, |n, d| n.checked_mul(*d));
@@ -93,7 +95,7 @@ impl Constant {
         let bytes = match &self.place {
             Place::Raw(bytes) => bytes.clone(),
             Place::Narrow(bytes) if size == 2 => narrow(bytes)?,
-            Place::Outside { file, offset, len } => from_file(source, dir, file, *offset, len.unwrap_or(wanted))?,
+            Place::Outside { file, offset, len } => files.range(file, *offset, len.unwrap_or(wanted))?,
             Place::Narrow(_) | Place::Nowhere => Bytes::owned([0u8; 0]),
         };
         if bytes.len() != wanted {
@@ -140,13 +142,35 @@ fn outside(pairs: &[(String, String)]) -> Result<Place> {
     }
 }
 
-/// A range of a file beside the graph's.
-fn from_file(source: &Source, dir: &str, file: &str, offset: usize, len: usize) -> Result<Bytes> {
-    // Asked of the name itself: joined to a folder, "../x" would stay within the model.
-    let Some(file) = inside(file) else { return Err(invalid(format!("its external data {file:?} leaves the model's folder"))) };
-    let bytes = source.require_mapped(&join(dir, &file))?;
-    let range = offset.checked_add(len).and_then(|end| bytes.slice(offset..end));
-    range.ok_or_else(|| invalid(format!("it ends behind byte {} of {file}; truncated", bytes.len())))
+/// The files beside the graph's, each opened once.
+pub(super) struct Files<'a> {
+    source: &'a Source,
+    /// The folder of the graph's file.
+    dir: &'a str,
+    open: BTreeMap<String, Bytes>,
+}
+
+impl<'a> Files<'a> {
+    pub(super) fn of(source: &'a Source, dir: &'a str) -> Files<'a> {
+        Files { source, dir, open: BTreeMap::new() }
+    }
+
+    /// Bytes of those that were opened.
+    pub(super) fn len(&self) -> usize {
+        self.open.values().map(|bytes| bytes.len()).sum()
+    }
+
+    fn range(&mut self, file: &str, offset: usize, len: usize) -> Result<Bytes> {
+        // Asked of the name itself: joined to a folder, "../x" would stay within the model.
+        let Some(file) = inside(file) else { return Err(invalid(format!("its external data {file:?} leaves the model's folder"))) };
+        if !self.open.contains_key(&file) {
+            let bytes = self.source.require_mapped(&join(self.dir, &file))?;
+            self.open.insert(file.clone(), bytes);
+        }
+        let bytes = &self.open[&file];
+        let range = offset.checked_add(len).and_then(|end| bytes.slice(offset..end));
+        range.ok_or_else(|| invalid(format!("it ends behind byte {} of {file}; truncated", bytes.len())))
+    }
 }
 
 /// Numbers of 16 bits.

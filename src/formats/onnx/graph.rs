@@ -15,6 +15,8 @@ const LFS_POINTER: &[u8] = b"version https://git-lfs";
 pub(super) struct Graph {
     pub(super) constants: BTreeMap<String, Constant>,
     pub(super) nodes: Vec<Node>,
+    /// Bytes of the file.
+    pub(super) len: usize,
 }
 
 /// An operation (`NodeProto`).
@@ -41,7 +43,7 @@ impl Graph {
             }
         }
         let message = found.ok_or_else(|| invalid("the file holds no graph; not an ONNX model, or damaged"))?;
-        let mut graph = Graph { constants: BTreeMap::new(), nodes: Vec::new() };
+        let mut graph = Graph { constants: BTreeMap::new(), nodes: Vec::new(), len: file.len() };
         for field in message {
             match field? {
                 (1, node) => graph.nodes.push(Node::read(node.message()?)?),

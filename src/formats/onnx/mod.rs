@@ -16,7 +16,7 @@ use super::tensorflow::transposed;
 use super::{Source, Weights};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::Tensor;
-use constant::Kind;
+use constant::{Files, Kind};
 use graph::Graph;
 use layers::Found;
 
@@ -52,11 +52,18 @@ fn weights(source: &Source, dir: &str, graph: &Graph) -> Result<Weights> {
         return told(what, &unknown, |_| biases.clone());
     }
     let mut weights = Weights::default();
+    let mut files = Files::of(source, dir);
+    let mut taken = 0usize;
     for layer in layers {
         let constant = &graph.constants[layer.constant];
         let within = |e: Error| e.within(format!("tensor {:?}", layer.constant));
         let Kind::Float(dtype) = constant.kind else { continue };
-        let bytes = constant.bytes(source, dir).map_err(within)?;
+        let bytes = constant.bytes(&mut files).map_err(within)?;
+        taken = taken.saturating_add(bytes.len());
+        // Constants may share a range, and layers a constant: as often as models do.
+        if taken > (graph.len + files.len()).saturating_mul(4) {
+            return Err(within(invalid("its layers together are many times as large as its files")));
+        }
         let (bytes, shape) = match (layer.turned, constant.shape.as_slice()) {
             (true, [rows, columns]) => (transposed(&bytes, *rows, *columns, dtype.block_bytes()), vec![*columns, *rows]),
             (_, shape) => (bytes, shape.to_vec()),

@@ -45,8 +45,8 @@ pub(super) fn read(bytes: &Bytes) -> Result<Weights> {
             return Err(within(invalid(told)));
         }
         match tensor(view, &storage, &mut budget).map_err(within)? {
-            Some(tensor) => weights.insert(name, tensor)?,
-            None => weights.skip(name),
+            Some(tensor) => weights.insert(name.to_owned(), tensor)?,
+            None => weights.skip(name.to_owned()),
         }
     }
     if values.all().any(|value| matches!(value, Value::Storage(storage) if storage.part.is_some())) {

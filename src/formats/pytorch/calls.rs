@@ -2,8 +2,11 @@
 
 use super::globals::Known;
 use super::invalid;
-use super::pickle::{Machine, Ref, Storage, Value, View};
+use super::pickle::{MOST, Machine, Ref, Storage, Value, View};
 use crate::error::{ErrorKind, Result, fail};
+
+/// Keys are numbers; each tensor has its own copy.
+const KEY_MAX: usize = 64;
 
 impl Machine<'_> {
     /// `REDUCE` and `NEWOBJ`: what a known name makes of its arguments.
@@ -12,10 +15,19 @@ impl Machine<'_> {
         let (Value::Global(known), Value::Tuple(arguments)) = (self.get(callee), self.get(arguments)) else {
             return Err(invalid("it calls a value that is no name"));
         };
+        // None of them looks at more.
+        let (known, arguments) = (*known, arguments.iter().copied().take(8).collect::<Vec<Ref>>());
         let made = match (known, arguments.as_slice()) {
             (Known::Dict, []) => Value::Dict(Vec::new()),
             // Python 2 gives the entries as a list of pairs.
-            (Known::Dict, [entries]) => Value::Dict(self.pairs(*entries)?),
+            (Known::Dict, [entries]) => {
+                let pairs = self.pairs(*entries)?;
+                self.copied += pairs.len();
+                if self.copied > MOST {
+                    return Err(invalid("it copies more entries than a checkpoint has"));
+                }
+                Value::Dict(pairs)
+            }
             (Known::Size, [sizes]) => {
                 self.stack.push(*sizes);
                 return Ok(());
@@ -92,6 +104,9 @@ impl Machine<'_> {
         else {
             return Err(invalid("a storage lacks its type or its key"));
         };
+        if key.len() > KEY_MAX {
+            return Err(invalid("the key of a storage is longer than any"));
+        }
         if tag != "storage" {
             return fail(ErrorKind::Unsupported, format!("the pickle refers to a {tag:?} outside it; only storages are read"));
         }

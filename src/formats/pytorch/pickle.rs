@@ -15,7 +15,7 @@ use crate::error::{Error, ErrorKind, Result, fail};
 /// More bytes than the pickle of any checkpoint's tensors has: about 200 a tensor.
 pub(super) const LONGEST: usize = 1 << 26;
 /// Values, entries of the stack and of the memo.
-const MOST: usize = 1 << 21;
+pub(super) const MOST: usize = 1 << 21;
 /// Bytes of a whole number, the sign included: the magic number of old files has 10.
 const LONGEST_NUMBER: usize = 16;
 
@@ -96,7 +96,7 @@ pub(super) fn load(cursor: &mut Cursor<'_>) -> Result<Values> {
 /// As [`load`].
 pub(super) fn load_with(cursor: &mut Cursor<'_>, outside: &HashMap<String, View>) -> Result<Values> {
     let start = cursor.at();
-    let mut machine = Machine { values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new(), outside };
+    let mut machine = Machine { values: Vec::new(), stack: Vec::new(), marks: Vec::new(), memo: HashMap::new(), outside, copied: 0 };
     loop {
         let at = cursor.at();
         let within = |e: Error| e.within(format!("byte {at} of the pickle"));
@@ -121,6 +121,8 @@ pub(super) struct Machine<'a> {
     marks: Vec<usize>,
     memo: HashMap<u32, Ref>,
     pub(super) outside: &'a HashMap<String, View>,
+    /// Entries that dictionaries copied from lists.
+    pub(super) copied: usize,
 }
 
 impl Machine<'_> {

@@ -17,7 +17,7 @@ const WRAPPERS: &[&str] = &["module.", "_orig_mod."];
 ///
 /// # Errors
 /// `InvalidFile` where there are none, `Unsupported` where they stand under another key.
-pub(super) fn tensors(values: &Values) -> Result<Vec<(String, &View)>> {
+pub(super) fn tensors(values: &Values) -> Result<Vec<(&str, &View)>> {
     let Value::Dict(top) = values.top() else {
         return Err(invalid("the pickle holds no dictionary of tensors; save model.state_dict()"));
     };
@@ -36,22 +36,25 @@ pub(super) fn tensors(values: &Values) -> Result<Vec<(String, &View)>> {
         };
     }
     while let Some(wrapper) = WRAPPERS.iter().find(|wrapper| found.iter().all(|(name, _)| name.starts_with(**wrapper))) {
-        found.iter_mut().for_each(|(name, _)| *name = name.split_off(wrapper.len()));
+        found.iter_mut().for_each(|(name, _)| *name = &name[wrapper.len()..]);
     }
     Ok(found)
 }
 
-fn named<'a>(values: &'a Values, dict: &[(Ref, Ref)]) -> Vec<(String, &'a View)> {
+fn named<'a>(values: &'a Values, dict: &[(Ref, Ref)]) -> Vec<(&'a str, &'a View)> {
     let entry = |(key, value): &(Ref, Ref)| match (values.get(*key), values.get(*value)) {
-        (Value::Text(name), Value::Tensor(view)) => Some((name.clone(), &**view)),
+        (Value::Text(name), Value::Tensor(view)) => Some((name.as_str(), &**view)),
         _ => None,
     };
     dict.iter().filter_map(entry).collect()
 }
 
 fn nothing<T>(values: &Values, top: &[(Ref, Ref)]) -> Result<T> {
-    let keys: Vec<&str> =
-        top.iter().filter_map(|(k, _)| if let Value::Text(t) = values.get(*k) { Some(t.as_str()) } else { None }).take(8).collect();
+    let keys: Vec<&str> = top
+        .iter()
+        .filter_map(|(k, _)| if let Value::Text(t) = values.get(*k) { Some(t.get(..64).unwrap_or(t)) } else { None })
+        .take(8)
+        .collect();
     let told = format!("no tensors, neither at the top of the pickle nor under {}; it has the keys {keys:?}", KEYS.join(", "));
     fail(ErrorKind::Unsupported, told)
 }

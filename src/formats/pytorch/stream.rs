@@ -33,8 +33,8 @@ pub(super) fn read(bytes: &Bytes) -> Result<Weights> {
         let storage = storages.get(view.storage.key.as_str()).ok_or_else(|| within(invalid("its storage is missing")))?;
         let storage = part(&view.storage, storage).map_err(within)?;
         match tensor(view, &storage, &mut budget).map_err(within)? {
-            Some(tensor) => weights.insert(name, tensor)?,
-            None => weights.skip(name),
+            Some(tensor) => weights.insert(name.to_owned(), tensor)?,
+            None => weights.skip(name.to_owned()),
         }
     }
     Ok(weights)

@@ -1,7 +1,8 @@
 //! How does a part of a storage become a tensor?
 //!
 //! A tensor whose numbers lie in order shares the storage's bytes. Others (a transposed matrix, a slice of columns) are copied in
-//! order, doubles as F32; what is copied altogether is limited by a [`Budget`], since a stride of 0 makes much of little.
+//! order, doubles as F32. Their size altogether is limited by a [`Budget`], since a stride of 0, or a storage that many share, makes much of
+//! little.
 
 use super::globals::Element;
 use super::invalid;
@@ -9,11 +10,11 @@ use super::pickle::View;
 use crate::error::Result;
 use crate::quant::{Bytes, Dtype, Tensor};
 
-/// How many bytes may still be copied.
+/// How many bytes the tensors may still have.
 pub(super) struct Budget(usize);
 
 impl Budget {
-    /// Of a file of `len` bytes: a few tied matrices that lie transposed.
+    /// Of a file of `len` bytes: a few tied matrices.
     pub(super) fn of(len: usize) -> Budget {
         Budget(len.saturating_mul(4))
     }
@@ -45,12 +46,13 @@ pub(super) fn tensor(view: &View, storage: &Bytes, budget: &mut Budget) -> Resul
     if elements == 0 {
         return Tensor::new(dtype, shape(), Bytes::owned([0u8; 0])).map(Some).ok_or_else(whole);
     }
+    // Also of what is shared: who writes the tensors writes each of them whole.
+    budget.spend(elements.checked_mul(size).ok_or_else(too_large)?)?;
     let in_order = in_order(&view.shape, &view.strides);
     if in_order && view.storage.element != Element::Double {
         let bytes = storage.slice(view.offset * size..(view.offset + elements) * size);
         return bytes.and_then(|bytes| Tensor::new(dtype, shape(), bytes)).map(Some).ok_or_else(whole);
     }
-    budget.spend(elements.checked_mul(size).ok_or_else(too_large)?)?;
     let mut bytes = Vec::with_capacity(elements * dtype.block_bytes());
     each(view, |at| {
         let number = &storage[at * size..(at + 1) * size];

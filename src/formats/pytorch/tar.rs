@@ -33,8 +33,8 @@ pub(super) fn read(bytes: &Bytes) -> Result<Weights> {
         let within = |e: Error| e.within(format!("tensor {name:?}"));
         let (_, storage) = storages.get(&view.storage.key).ok_or_else(|| within(invalid("its storage is missing")))?;
         match tensor(view, storage, &mut budget).map_err(within)? {
-            Some(tensor) => weights.insert(name, tensor)?,
-            None => weights.skip(name),
+            Some(tensor) => weights.insert(name.to_owned(), tensor)?,
+            None => weights.skip(name.to_owned()),
         }
     }
     Ok(weights)

@@ -86,6 +86,7 @@ fn tensors(source: &Source, stem: &str, family: &Family, bundle: &Bundle) -> Res
     let mut weights = Weights::default();
     let mut files: BTreeMap<usize, Bytes> = BTreeMap::new();
     let mut unknown = Vec::new();
+    let mut taken: BTreeMap<usize, usize> = BTreeMap::new();
     for (name, entry) in &bundle.entries {
         if name == OBJECTS {
             let told = "a checkpoint of TensorFlow 2, which names objects; load it with TensorFlow and save its weights with transformers";
@@ -109,7 +110,13 @@ fn tensors(source: &Source, stem: &str, family: &Family, bundle: &Bundle) -> Res
         if let std::collections::btree_map::Entry::Vacant(vacant) = files.entry(entry.shard) {
             vacant.insert(source.require_mapped(&format!("{stem}.data-{:05}-of-{:05}", entry.shard, bundle.shards))?);
         }
-        let tensor = tensor(entry, &files[&entry.shard], turned).map_err(within)?;
+        let file = &files[&entry.shard];
+        let taken = taken.entry(entry.shard).or_default();
+        *taken = taken.saturating_add(entry.size);
+        if *taken > file.len() {
+            return Err(within(invalid("the tensors of its data file overlap, or the file is truncated; copy or download it again")));
+        }
+        let tensor = tensor(entry, file, turned).map_err(within)?;
         weights.insert_as(ours, name, tensor)?;
     }
     if unknown.is_empty() { Ok(weights) } else { told("is not one that this version knows", &unknown, |name| family.names(name)) }

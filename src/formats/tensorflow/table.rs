@@ -39,8 +39,15 @@ pub(super) fn read(bytes: &[u8]) -> Result<Entries> {
     // Nothing in it is used, but it is part of a file that is whole.
     block(bytes, metaindex, &mut budget)?;
     let mut entries: Entries = Vec::new();
+    let mut free = 0;
     for (_, place) in block(bytes, index, &mut budget)? {
-        let found = block(bytes, handle(&place, &mut 0)?, &mut budget)?;
+        let place = handle(&place, &mut 0)?;
+        // Else one block could be read a million times.
+        if place.start < free {
+            return Err(invalid("blocks of the index overlap"));
+        }
+        free = place.end;
+        let found = block(bytes, place, &mut budget)?;
         if let (Some((last, _)), Some((first, _))) = (entries.last(), found.first())
             && last >= first
         {
