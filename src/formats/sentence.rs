@@ -246,10 +246,11 @@ mod tests {
                 "{e}"
             );
         }
+        // PyTorch's file is read as one, wherever it stands.
         let old = files(&all).without("2_Dense/model.safetensors").with("2_Dense/pytorch_model.bin", "x");
         let e = error(old);
-        assert_eq!(e.kind(), ErrorKind::Unsupported);
-        assert!(e.message().contains("2_Dense"), "{e}");
+        assert_eq!(e.kind(), ErrorKind::InvalidFile);
+        assert!(e.message().contains("2_Dense/pytorch_model.bin"), "{e}");
     }
 
     #[test]
