@@ -3,6 +3,9 @@
 //! The head gives each token one number a label. Longer texts are read in overlapping windows; each token takes its numbers from
 //! the window in which it stands farthest from a cut, and labels are joined over the whole text afterwards, so that no window
 //! cuts a word or an entity. Where the model knows how labels follow each other (`crf`), the best sequence counts.
+//!
+//! A model that was trained to say which words of a text were replaced (ELECTRA's discriminator) tags too: its one number a token is
+//! the logit of `replaced` against `original`.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -74,7 +77,8 @@ pub struct Entities {
 }
 
 impl Model {
-    /// Finds the entities of texts, or of words: `&[&str]`, `&[&[&str]]` or [`TagInput`]s. The answer for an input is the same, bit
+    /// Finds the entities of texts, or of words: `&[&str]`, `&[&[&str]]` or [`TagInput`]s; of a discriminator which parts are
+    /// `original` and which `replaced`. The answer for an input is the same, bit
     /// for bit, whatever the other inputs, their order and the number of threads.
     ///
     /// A deadline or a cancellation is no error: the answer then holds the inputs finished and says why it stopped.
@@ -83,8 +87,11 @@ impl Model {
     /// `InvalidArgument` for a model without a head for tokens, or a request that it cannot serve; `TooLong` under the truncation
     /// policy `error`; `NonFinite` when a score is not finite.
     pub fn tag<'t, T: Into<TagInput<'t>> + Copy>(&self, inputs: &[T], request: &Request) -> Result<Entities> {
-        let run = HeadRun::of_tokens(self, request, Kind::Tag)?;
-        let tagger = Tagger { head: run.head, request, pieces: self.tokenizer().has_word_pieces() };
+        let has = |kind| self.encoder().heads().iter().any(|head| head.kind == kind);
+        let replaced = has(Kind::Replaced) && !has(Kind::Tag);
+        let run = HeadRun::of_tokens(self, request, if replaced { Kind::Replaced } else { Kind::Tag })?;
+        let labels = if replaced { REPLACED.map(str::to_owned).to_vec() } else { run.head.meaning.labels.clone() };
+        let tagger = Tagger { head: run.head, labels, replaced, request, pieces: self.tokenizer().has_word_pieces() };
         let special = self.tokenizer().special_tokens(false);
         let read = |i: usize| {
             let input = inputs[i].into();
@@ -123,9 +130,15 @@ struct Source<'t> {
     special: usize,
 }
 
+/// The labels of a discriminator's tokens.
+const REPLACED: [&str; 2] = ["original", "replaced"];
+
 /// How labels become entities, once for all inputs of a call.
 struct Tagger<'c> {
     head: &'c Head,
+    labels: Vec<String>,
+    /// Whether the head gives one number, that of the second label; the first has 0.
+    replaced: bool,
     request: &'c Request,
     /// Whether the tokenizer says which tokens continue a word.
     pieces: bool,
@@ -133,15 +146,19 @@ struct Tagger<'c> {
 
 impl Tagger<'_> {
     fn entities(&self, source: &Source<'_>, packed: &PackedText, rows: &[f32]) -> Result<Vec<Entity>> {
-        let labels = self.head.outputs;
+        let (outputs, labels) = (self.head.outputs, self.labels.len());
         // Each token of the text once, the template's around them: what a crf was trained on.
-        let picked: Vec<f32> = packed.token_rows(0).flat_map(|row| rows[row * labels..(row + 1) * labels].iter().copied()).collect();
+        let numbers = |row: usize| {
+            let of_first = self.replaced.then_some(0.0);
+            of_first.into_iter().chain(rows[row * outputs..(row + 1) * outputs].iter().copied())
+        };
+        let picked: Vec<f32> = packed.token_rows(0).flat_map(numbers).collect();
         let (path, probabilities) = self.decode(&picked)?;
         let tokens = path.len().saturating_sub(source.special);
         let own = source.leading..source.leading + tokens;
         let continues: Vec<bool> = (0..tokens).map(|token| token > 0 && self.continues(source, source.start + token)).collect();
         let tagged = TaggedTokens {
-            labels: &self.head.meaning.labels,
+            labels: &self.labels,
             path: &path[own.clone()],
             probabilities: &probabilities[own.start * labels..own.end * labels],
             continues: &continues,
@@ -164,7 +181,7 @@ impl Tagger<'_> {
             let decoded = crf.decode(rows)?;
             return Ok((decoded.path, decoded.marginals));
         }
-        let rows = rows.chunks(self.head.outputs.max(1));
+        let rows = rows.chunks(self.labels.len().max(1));
         let path = rows.clone().map(|row| most(row.iter().map(|v| f64::from(*v))).0).collect();
         Ok((path, rows.flat_map(|row| Score::Softmax.apply(row)).collect()))
     }

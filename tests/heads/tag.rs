@@ -79,9 +79,9 @@ fn worst(model: &Model, cases: &[Case]) -> f64 {
 
 #[test]
 fn tag_gives_the_reference_entities_from_a_folder_and_from_a_gguf_file() {
-    for name in ["bio", "short", "plain", "crf"] {
+    for (name, least) in [("bio", 200), ("short", 200), ("plain", 200), ("crf", 200), ("replaced", 50)] {
         let cases = cases(&folder(name));
-        assert!(cases.len() >= 10 && cases.iter().flat_map(|c| &c.answers).map(Vec::len).sum::<usize>() > 200, "{name}");
+        assert!(cases.iter().flat_map(|c| &c.answers).map(Vec::len).sum::<usize>() > least, "{name}");
         for isa in ["avx512", "avx2", "portable"] {
             let Ok(model) = Model::load(folder(name), &Options { isa: Some(isa.into()), ..Options::default() }) else { continue };
             let error = worst(&model, &cases);

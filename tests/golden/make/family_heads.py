@@ -4,9 +4,11 @@ Run:       python tests/golden/make/family_heads.py [family ...]      (all famil
 Versions:  requirements.txt beside this file; each expected.json names those that made it.
 
 A head's folder holds config.json and model.safetensors; there is no tokenizer, since inputs are token ids (what becomes of texts is
-the business of the folders of families.py and heads.py; one text-level folder, a reranker of XLM-RoBERTa with its tokenizer, goes to tests/golden/heads). expected.json lists inputs and, for each head, the numbers of all rows, in fp32 on the
+the business of the folders of families.py and heads.py; two text-level folders have their tokenizers: a reranker of XLM-RoBERTa
+in tests/golden/heads, a discriminator of ELECTRA in tests/golden/entities). expected.json lists inputs and, for each head, the numbers of all rows, in fp32 on the
 CPU, one input at a time.
 """
+import itertools
 import json
 import shutil
 import sys
@@ -19,7 +21,7 @@ from models import ROOT as MODELS, TORCH, VERSIONS, randomise
 import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForPreTraining, AutoModelForQuestionAnswering,
-                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ErnieConfig, ModernBertConfig, MPNetConfig,
+                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, ModernBertConfig, MPNetConfig,
                           RobertaConfig, XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 ROOT = MODELS.parent / "families"
@@ -128,6 +130,39 @@ def write_reranker(name):
     print(f"{name}: {len(answers.cases)} cases", flush=True)
 
 
+@torch.inference_mode()
+def write_discriminator(name):
+    """Which tokens were replaced: the sigmoid of the class's number for each token, or the mean over neighbours of one label."""
+    spec = families.family("electra", ElectraConfig, families.wordpiece, 56, families.sizes(24, 2, 2, 40, "gelu", 380, 52, embedding_size=20), pooler=False)
+    folder = MODELS.parent / "entities" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    model = randomise(ElectraForPreTraining(ElectraConfig(**spec["config"])), 991).eval()
+    families.wordpiece(spec, folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    texts = ["The quick brown fox jumps over the lazy dog.", "", "a", "今天天气很好，我们去公园。", "I ❤️ search 🔍 and 👩‍💻!", "Crème brûlée à la carte"]
+    # So that half of the tokens are of either label.
+    logits = torch.cat([model(torch.tensor([ids])).logits[0] for ids in tokenizer(texts)["input_ids"]])
+    model.discriminator_predictions.dense_prediction.bias -= logits.median()
+    model.save_pretrained(folder)
+    tokens, spans = [], []
+    for text in texts:
+        one = tokenizer(text, return_offsets_mapping=True, return_special_tokens_mask=True)
+        scores = torch.sigmoid(model(torch.tensor([one["input_ids"]])).logits[0].double()).tolist()
+        rows = [(s, *at) for s, at, special in zip(scores, one["offset_mapping"], one["special_tokens_mask"]) if not special]
+        rows = [("replaced" if s > 0.5 else "original", start, end, max(s, 1 - s)) for s, start, end in rows]
+        tokens.append(rows)
+        groups = [list(group) for _, group in itertools.groupby(rows, lambda row: row[0])]
+        spans.append([(g[0][0], g[0][1], g[-1][2], sum(row[3] for row in g) / len(g)) for g in groups])
+    cases = [dict(set=dict(aggregation=how), inputs=texts, answers=answers) for how, answers in (("none", tokens), ("simple", spans))]
+    line = lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    expected = f'{{"made_by":"tests/golden/make/family_heads.py",\n"versions":{line(VERSIONS)},\n"cases":[\n' + ",\n".join(map(line, cases)) + "\n]}\n"
+    (folder / "expected.json").write_text(expected, encoding="utf-8")
+    for file in folder.rglob("*"):
+        file.chmod(0o644)
+    both = {row[0] for rows in tokens for row in rows}
+    print(f"{name}: {len(texts)} texts, labels {sorted(both)}", flush=True)
+
+
 if __name__ == "__main__":
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
@@ -136,3 +171,4 @@ if __name__ == "__main__":
         write_family(name, FAMILIES[name])
     if not sys.argv[1:]:
         write_reranker("xlm-roberta-rerank")
+        write_discriminator("replaced")
