@@ -195,6 +195,14 @@ typedef struct cloze_report cloze_report;
 typedef struct cloze_request cloze_request;
 
 /**
+ * Sparse weights of texts, the largest first. Inputs and the places of weights are counted from 0.
+ *
+ * Owner: the caller, who frees it with cloze_sparse_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_sparse cloze_sparse;
+
+/**
  * The tokens of one text, or of a text and its pair: one window, or several where the request's truncation is `window` and
  * the text is longer than the limit. Windows, and the tokens of a window, are counted from 0.
  *
@@ -505,12 +513,14 @@ cloze_request *cloze_request_new(void);
  *   auto is an eighth of the limit, for cloze_extract 128 or half the limit.
  * - `layers`: last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers. Which layers'
  *   hidden states make the vectors.
- * - `vectors`: text or token. One vector a text (the default), or one a token.
+ * - `vectors`: text, token or sparse. One vector a text (the default), one a token, or sparse weights of the vocabulary, which
+ *   cloze_encode_sparse gives and cloze_rerank compares.
+ * - `threshold`: a number from 0. Of sparse weights, leave out those below this.
  * - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
  * - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
  * - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
- * - `top`: all, or a number from 1. Keep this many of the best documents, labels, answers or fills; unless said otherwise all, of
- *   answers one, of fills 5.
+ * - `top`: all, or a number from 1. Keep this many of the best documents, sparse weights, labels, answers or fills; unless said
+ *   otherwise all, of answers one, of fills 5.
  * - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
  *   of overlapping windows is taken.
  * - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is
@@ -718,14 +728,124 @@ cloze_status cloze_report_scale(const cloze_report *report,
 void cloze_report_free(cloze_report *report);
 
 /**
+ * Turns `count` texts into sparse weights of the vocabulary (SPLADE), by the model's head of masked language modelling: which tokens a
+ * text is about, those that it does not contain included. Text `i` is the `lengths[i]` bytes of UTF-8 at `texts[i]`; the texts must not
+ * change during the call. A model's files may say how the scores of tokens become weights; otherwise the weight of a token of the
+ * vocabulary is the largest `log(1 + max(score, 0))` of all tokens of the text. The answer for a text is the same, bit for bit,
+ * whatever the other texts, their order and the number of threads. `request` may be NULL. With `count` 0, `texts` and `lengths` may
+ * be NULL. Keys of `request`:
+ *
+ * - `top`: keep the largest weights only
+ * - `threshold`: leave out weights below this
+ * - `truncation`: `window` gives each token its largest weight of all windows
+ * - `prompt`, `prompt_name`, `max_tokens`, `overlap`, `threads`: as in cloze_encode
+ * - `deadline_ms`, and cloze_request_set_cancel: stop, and keep what is finished
+ *
+ * `sparse` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free it
+ * with cloze_sparse_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the texts finished by then, counted from the first, have their weights.
+ * CLOZE_INVALID_ARGUMENT for a model without a head for fill_mask (the message says which it has), or a request that it cannot
+ * serve; CLOZE_TOO_LONG; CLOZE_NULL_ARGUMENT; CLOZE_INVALID_UTF8; CLOZE_NON_FINITE; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_encode_sparse(const cloze_model *model,
+                                 const cloze_request *request,
+                                 const char *const *texts,
+                                 const size_t *lengths,
+                                 size_t count,
+                                 cloze_sparse **sparse,
+                                 cloze_error *error);
+
+/**
+ * The number of texts of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_sparse_count(const cloze_sparse *sparse);
+
+/**
+ * How many texts, counted from the first, have their weights: all of them unless a deadline or a cancellation stopped the call.
+ * NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_sparse_finished(const cloze_sparse *sparse);
+
+/**
+ * The number of weights of a text; 0 for one that was not finished or does not exist, and for NULL.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_sparse_weights(const cloze_sparse *sparse, size_t input);
+
+/**
+ * Copies the weights of a text, the largest first, of equals the one with the lower id: `ids` and `weights` each hold `capacity`
+ * numbers. `count` receives the number copied; on CLOZE_BUFFER_TOO_SMALL nothing is copied and it receives the number needed.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_BUFFER_TOO_SMALL; CLOZE_INVALID_ARGUMENT for an input that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_sparse_copy(const cloze_sparse *sparse,
+                               size_t input,
+                               uint32_t *ids,
+                               float *weights,
+                               size_t capacity,
+                               size_t *count,
+                               cloze_error *error);
+
+/**
+ * The token of a weight as the vocabulary spells it, in UTF-8 with a final NUL; `length` (may be NULL) receives its bytes without the
+ * NUL. NULL for an input or a place that does not exist, and for NULL `sparse`. The string belongs to `sparse` and is valid until
+ * cloze_sparse_free.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_sparse_token(const cloze_sparse *sparse,
+                               size_t input,
+                               size_t place,
+                               size_t *length);
+
+/**
+ * What became of an input. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows
+ * - `total`: tokens of the whole text, special tokens included, before anything was cut
+ * - `truncated`: whether tokens were left out
+ * - `windows`: number of windows, 1 where it fits or was cut; 0 for a text that was not finished
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `sparse`; CLOZE_INVALID_ARGUMENT for a number beyond the last text.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_sparse_input(const cloze_sparse *sparse,
+                                size_t input,
+                                size_t *tokens,
+                                size_t *total,
+                                bool *truncated,
+                                size_t *windows,
+                                cloze_error *error);
+
+/**
+ * Frees `sparse`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_sparse_free(cloze_sparse *sparse);
+
+/**
  * Ranks `count` documents by how well they answer `query`, `query_length` bytes of UTF-8. Document `i` is the `lengths[i]`
  * bytes of UTF-8 at `documents[i]`; they must not change during the call. A document's score is the same, bit for bit, whatever
  * the other documents, their order and the number of threads. `request` may be NULL. With `count` 0, `documents` and `lengths`
  * may be NULL; with a length of 0, so may the text.
  *
  * A cross-encoder (a model with a classification head of one or two labels) reads query and document as one pair; a model
- * without such a head encodes both, with its own prompts for queries and documents, and takes the cosine. Keys of `request`:
+ * without such a head encodes both, with its own prompts for queries and documents, and takes the cosine; a sparse encoder takes the
+ * dot product of sparse weights. Keys of `request`:
  *
+ * - `vectors`: sparse ranks by sparse weights, of any model with a head for fill_mask
  * - `activation`: how the raw number becomes a score; a cross-encoder's own, where its files declare one, else sigmoid. The
  *   order is that of the raw numbers, which never saturate.
  * - `top`: keep the best documents only
@@ -773,7 +893,8 @@ size_t cloze_ranking_scored(const cloze_ranking *ranking);
  *
  * - `document`: its number in the call
  * - `score`: the raw number put through the activation
- * - `logit`: the raw number; of a model with two labels the second's minus the first's; of a model without a head the cosine
+ * - `logit`: the raw number; of a model with two labels the second's minus the first's; of a model without a head the cosine, or the
+ *   dot product of sparse weights
  *
  * Errors: CLOZE_NULL_ARGUMENT for a NULL `ranking`; CLOZE_INVALID_ARGUMENT for a rank beyond the last.
  *

@@ -163,6 +163,16 @@ fn fills_and_attention_maps_come_as_the_header_says() {
 }
 
 #[test]
+fn sparse_weights_come_as_the_header_says() {
+    let folder = |name: &str| root().join("tests/golden").join(name);
+    for build in [Plain, Address] {
+        let program = compile("tests/capi/sparse.c", build);
+        let printed = succeed(command(&program, build).arg(folder("sparse/max")).arg(folder("heads/labels-three")), "sparse.c");
+        assert_eq!(printed, "");
+    }
+}
+
+#[test]
 fn answers_and_entities_come_out_as_the_header_says() {
     let folder = |name: &str| root().join("tests/golden").join(name);
     for (program, model, other) in [("extract.c", "answers/long", "entities/bio"), ("tag.c", "entities/bio", "heads/labels-three")] {

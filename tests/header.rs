@@ -16,6 +16,7 @@ const FILES: &[&str] = &[
     "cancel",
     "encode",
     "report",
+    "sparse",
     "rerank",
     "classify",
     "next_sentence",

@@ -9,6 +9,7 @@
 //! - [`model`]: `cloze_model`, load, share, describe
 //! - [`request`], [`cancel`]: what a call is asked for, and how another thread stops it
 //! - [`encode`], [`report`]: texts to vectors, and what became of each text
+//! - [`sparse`]: texts to sparse weights of the vocabulary
 //! - [`rerank`], [`classify`], [`next_sentence`], [`extract`], [`tag`], [`fill_mask`]: what heads answer
 //! - [`tokenize`]: text to tokens
 //! - [`attention`]: what the heads of attention look at
@@ -35,5 +36,6 @@ pub mod options;
 pub mod report;
 pub mod request;
 pub mod rerank;
+pub mod sparse;
 pub mod tag;
 pub mod tokenize;

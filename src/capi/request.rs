@@ -43,12 +43,14 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 ///   auto is an eighth of the limit, for cloze_extract 128 or half the limit.
 /// - `layers`: last; a layer's number (0 = embeddings, -1 = last); concat:N or mean:N of the last N layers. Which layers'
 ///   hidden states make the vectors.
-/// - `vectors`: text or token. One vector a text (the default), or one a token.
+/// - `vectors`: text, token or sparse. One vector a text (the default), one a token, or sparse weights of the vocabulary, which
+///   cloze_encode_sparse gives and cloze_rerank compares.
+/// - `threshold`: a number from 0. Of sparse weights, leave out those below this.
 /// - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
 /// - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
 /// - `activation`: model, identity, sigmoid or softmax. How the raw numbers of a head become scores; it never changes an order.
-/// - `top`: all, or a number from 1. Keep this many of the best documents, labels, answers or fills; unless said otherwise all, of
-///   answers one, of fills 5.
+/// - `top`: all, or a number from 1. Keep this many of the best documents, sparse weights, labels, answers or fills; unless said
+///   otherwise all, of answers one, of fills 5.
 /// - `windows`: first, max or mean. Of inputs longer than the limit, heads see only what fits, or the largest or the mean logit
 ///   of overlapping windows is taken.
 /// - `hypothesis`: a sentence with {} where the label goes. What zero-shot classification asks of each label; `This example is

@@ -24,8 +24,10 @@ pub struct cloze_ranking {
 /// may be NULL; with a length of 0, so may the text.
 ///
 /// A cross-encoder (a model with a classification head of one or two labels) reads query and document as one pair; a model
-/// without such a head encodes both, with its own prompts for queries and documents, and takes the cosine. Keys of `request`:
+/// without such a head encodes both, with its own prompts for queries and documents, and takes the cosine; a sparse encoder takes the
+/// dot product of sparse weights. Keys of `request`:
 ///
+/// - `vectors`: sparse ranks by sparse weights, of any model with a head for fill_mask
 /// - `activation`: how the raw number becomes a score; a cross-encoder's own, where its files declare one, else sigmoid. The
 ///   order is that of the raw numbers, which never saturate.
 /// - `top`: keep the best documents only
@@ -92,7 +94,8 @@ pub unsafe extern "C" fn cloze_ranking_scored(ranking: *const cloze_ranking) -> 
 ///
 /// - `document`: its number in the call
 /// - `score`: the raw number put through the activation
-/// - `logit`: the raw number; of a model with two labels the second's minus the first's; of a model without a head the cosine
+/// - `logit`: the raw number; of a model with two labels the second's minus the first's; of a model without a head the cosine, or the
+///   dot product of sparse weights
 ///
 /// Errors: CLOZE_NULL_ARGUMENT for a NULL `ranking`; CLOZE_INVALID_ARGUMENT for a rank beyond the last.
 ///

@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::similarity::{Ranking, Table};
 use super::stream::Deadline;
 use super::vectors::Lines;
-use super::{Failure, Outcome, Verb, flags};
+use super::{Failure, Outcome, Verb, flags, sparse};
 use crate::error::Error;
 use crate::tasks::{Embeddings, Model, Output, Request};
 
@@ -26,6 +26,7 @@ pub(super) const VERB: Verb = Verb {
   cloze encode -m models/minilm --query 'how to get a refund' --top 3 < passages.txt
   cloze encode -m models/minilm --truncation window --overlap 32 < long.txt
   cloze encode -m models/minilm --dimensions 128 --output int8 --json 'a text'
+  cloze encode -m models/splade --sparse --top 20 --json 'a text'
 
 With --json, standard input is JSON lines: {\"text\":\"...\"}, with an \"id\" of any kind if you like.
 Answers are JSON lines: {\"index\":0,\"embedding\":[...],\"tokens\":12,\"truncated\":false}, also
@@ -34,6 +35,7 @@ Answers are JSON lines: {\"index\":0,\"embedding\":[...],\"tokens\":12,\"truncat
   windows   their number, where there are several
   scale     of --output int8: value times scale is the number rounded
   embeddings, scales   in place of embedding and scale with --vectors token: one a token
+  ids, tokens, weights   in place of embedding with --sparse: the tokens that the text is about, most important first
 With --similarity {\"index\":0,\"similarities\":[...]}, with --query {\"index\":3,\"rank\":0,\"score\":0.71}, best first.",
     build,
     run,
@@ -50,10 +52,13 @@ fn build(command: Command) -> Command {
     let top = Arg::new("top")
         .long("top")
         .value_name("K")
-        .requires("query")
         .value_parser(value_parser!(u32).range(1..))
-        .default_value("10")
-        .help("With --query: how many texts to print");
+        .help("With --query: how many texts to print, 10 unless said otherwise; with --sparse: how many weights");
+    let sparse = Arg::new("sparse")
+        .long("sparse")
+        .action(ArgAction::SetTrue)
+        .conflicts_with_all(["similarity", "query", "vectors"])
+        .help("Print sparse weights of the vocabulary (SPLADE), by the model's head for fill-mask");
     let named = Arg::new("query_prompt_name")
         .long("query-prompt-name")
         .value_name("NAME")
@@ -65,7 +70,7 @@ fn build(command: Command) -> Command {
         .requires("query")
         .conflicts_with("query_prompt_name")
         .help("With --query: put this text before the query");
-    let command = flags::with_texts(flags::with_model(command), input::TEXT).args([similarity, query, top, named, prompt]);
+    let command = flags::with_texts(flags::with_model(command), input::TEXT).args([similarity, query, sparse, top, named, prompt]);
     flags::with_request(command, |name| !OTHERS.contains(&name))
 }
 
@@ -82,12 +87,21 @@ pub(super) trait Sink {
 }
 
 fn run(matches: &ArgMatches) -> Outcome {
-    let request = flags::request(matches)?;
+    let mut request = flags::request(matches)?;
+    request.sparse |= matches.get_flag("sparse");
     let compares = matches.get_flag("similarity") || matches.contains_id("query");
-    if compares && (request.token_vectors || request.output != Output::F32) {
-        return Err(Failure::Usage(
-            "--similarity and --query compare f32 vectors of whole texts; leave out --vectors token and --output".into(),
-        ));
+    if compares && (request.token_vectors || request.sparse || request.output != Output::F32) {
+        return Err(Failure::Usage("--similarity and --query compare f32 vectors of whole texts; leave out --vectors and --output".into()));
+    }
+    if !request.sparse && request.threshold > 0.0 {
+        return Err(Failure::Usage("--threshold leaves out sparse weights; say --sparse, or leave it out".into()));
+    }
+    if !compares && !request.sparse && matches.contains_id("top") {
+        return Err(Failure::Usage("--top goes with --query or --sparse".into()));
+    }
+    if request.sparse {
+        request.top = matches.get_one::<u32>("top").map(|k| *k as usize);
+        return sparse::run(matches, request);
     }
     let mut session = Session::new(flags::open_model(matches)?, request);
     let mut sink = sink(matches, &session)?;

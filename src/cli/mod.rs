@@ -25,6 +25,7 @@ mod quantize;
 mod rerank;
 mod settings;
 mod similarity;
+mod sparse;
 mod store;
 mod stream;
 mod tag;

@@ -23,7 +23,8 @@ pub(super) const VERB: Verb = Verb {
   cloze rerank -m models/ms-marco --query 'how much is postage' --windows max < long.txt
   cloze rerank -m models/minilm --query 'how much is postage' < passages.txt
 
-A cross-encoder reads query and document as one; an embedding model ranks by the cosine of their vectors.
+A cross-encoder reads query and document as one; an embedding model ranks by the cosine of their vectors,
+a sparse encoder (or any masked language model with --vectors sparse) by the dot product of their sparse weights.
 With --json, standard input is JSON lines: {\"text\":\"...\"}, with an \"id\" of any kind if you like.
 Answers are JSON lines, best first: {\"index\":3,\"rank\":0,\"score\":0.93,\"logit\":2.6}, also
   id         of the line that the document came from
@@ -34,10 +35,13 @@ When --deadline-ms passes, the documents scored by then are ranked, and the exit
     run,
 };
 
+/// Options of models that encode query and documents each for itself.
+const OWN: &[&str] = &["vectors", "threshold"];
+
 fn build(command: Command) -> Command {
     let query = Arg::new("query").long("query").value_name("QUERY").required(true).allow_hyphen_values(true).help("What is asked");
     let command = flags::with_texts(flags::with_model(command), input::TEXT).arg(query);
-    flags::with_request(command, |name| SETTINGS.contains(&name))
+    flags::with_request(command, |name| SETTINGS.contains(&name) || OWN.contains(&name))
 }
 
 fn run(matches: &ArgMatches) -> Outcome {

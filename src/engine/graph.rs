@@ -219,6 +219,16 @@ pub enum Reduce {
     WeightedMean,
 }
 
+/// How the scores of a sequence's tokens become its weights of terms: `f(x) = log(1 + max(x, 0))` of each score, then one number
+/// a sequence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// The sum of the tokens' numbers rather than the largest.
+    pub sum: bool,
+    /// `log(1 + f(x))` in place of `f(x)`.
+    pub twice: bool,
+}
+
 /// One coarse operation. Shapes are (rows, width).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
@@ -303,6 +313,18 @@ pub enum Op {
         /// One number a row of the table.
         bias: WeightId,
     },
+    /// The scores of each sequence's tokens, as one weight of each row of the table: (tokens, width) -> (sequences, table rows).
+    /// Scores are reduced a panel of the table at a time and never stand in memory together.
+    Terms {
+        /// x
+        input: ValueId,
+        /// E
+        table: WeightId,
+        /// One number a row of the table.
+        bias: WeightId,
+        /// How scores become weights.
+        terms: Terms,
+    },
     /// (tokens, width) -> (sequences, width).
     Pool {
         /// Token rows.
@@ -332,7 +354,8 @@ impl Op {
             | Op::Norm { input, .. }
             | Op::Gate { input, .. }
             | Op::Pick { input }
-            | Op::Scores { input, .. } => vec![*input],
+            | Op::Scores { input, .. }
+            | Op::Terms { input, .. } => vec![*input],
             Op::Attention { qkv, .. } | Op::Rotate { qkv, .. } => vec![*qkv],
             Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => vec![*input, *residual],
             Op::Concat { inputs } | Op::Mean { inputs } => inputs.clone(),
@@ -437,6 +460,11 @@ impl Graph {
         self.push(Op::Scores { input, table, bias }, rows, width)
     }
 
+    /// Appends [`Op::Terms`] over a table with `width` rows.
+    pub fn terms(&mut self, input: ValueId, (table, bias): (WeightId, WeightId), terms: Terms, width: usize) -> ValueId {
+        self.push(Op::Terms { input, table, bias, terms }, Rows::Sequences, width)
+    }
+
     /// Appends [`Op::Pool`].
     pub fn pool(&mut self, input: ValueId, reduce: Reduce) -> ValueId {
         let width = self.node(input).width;
@@ -491,7 +519,8 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
         | Op::Norm { input, .. }
         | Op::Gate { input, .. }
         | Op::Pick { input }
-        | Op::Scores { input, .. } => *input = to(*input),
+        | Op::Scores { input, .. }
+            | Op::Terms { input, .. } => *input = to(*input),
         Op::Attention { qkv, .. } | Op::Rotate { qkv, .. } => *qkv = to(*qkv),
         Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => (*input, *residual) = (to(*input), to(*residual)),
         Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),

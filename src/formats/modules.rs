@@ -1,7 +1,8 @@
 //! Which modules does `modules.json` list, and can they be run in that order?
 //!
-//! Supported is what embedding models use: one Transformer, one Pooling, any number of Dense, one Normalize, in this order;
-//! anything else would give other vectors in silence, so it is an error. `sentence` reads the files of each module.
+//! Supported is what embedding models use: one Transformer, one Pooling, any number of Dense, one Normalize, in this order; and what
+//! sparse encoders use: one Transformer (of older versions MLMTransformer) and one SpladePooling. Anything else would give other vectors in
+//! silence, so it is an error. `sentence` reads the files of each module.
 
 use serde::Deserialize;
 
@@ -15,10 +16,17 @@ pub(super) enum Kind {
     Pooling,
     Dense,
     Normalize,
+    Splade,
 }
 
-const KINDS: [(&str, Kind); 4] =
-    [("Transformer", Kind::Transformer), ("Pooling", Kind::Pooling), ("Dense", Kind::Dense), ("Normalize", Kind::Normalize)];
+const KINDS: [(&str, Kind); 6] = [
+    ("Transformer", Kind::Transformer),
+    ("MLMTransformer", Kind::Transformer),
+    ("Pooling", Kind::Pooling),
+    ("Dense", Kind::Dense),
+    ("Normalize", Kind::Normalize),
+    ("SpladePooling", Kind::Splade),
+];
 
 /// One entry of `modules.json`. `idx` and `name` are labels: the order of the list is the order of the modules.
 #[derive(Deserialize)]
@@ -39,7 +47,7 @@ pub(super) fn classify(entries: Vec<Entry>) -> Result<Vec<(Kind, String)>> {
             return fail(
                 ErrorKind::Unsupported,
                 format!(
-                    "module {path:?} is a {class}; this version runs Transformer, Pooling, Dense and Normalize of sentence_transformers"
+                    "module {path:?} is a {class}; this version runs Transformer, Pooling, Dense, Normalize and SpladePooling of sentence_transformers"
                 ),
             );
         };
@@ -69,7 +77,11 @@ fn check_order(modules: &[(Kind, String)]) -> Result<()> {
         if kind < before {
             return fail(ErrorKind::Unsupported, format!("module {dir:?}, a {kind:?}, comes after a {before:?}; {ORDER}"));
         }
-        if *before == Kind::Transformer && *kind != Kind::Pooling {
+        if *kind == Kind::Splade && *before != Kind::Transformer {
+            let told = format!("module {dir:?}, a SpladePooling, comes after a {before:?}; it reads what the Transformer gives");
+            return fail(ErrorKind::Unsupported, told);
+        }
+        if *before == Kind::Transformer && !matches!(kind, Kind::Pooling | Kind::Splade) {
             return fail(ErrorKind::Unsupported, format!("module {dir:?}, a {kind:?}, comes without a Pooling before it; {ORDER}"));
         }
     }
@@ -85,6 +97,8 @@ mod tests {
     const POOLING: (&str, &str) = ("models.Pooling", "1_Pooling");
     const DENSE: (&str, &str) = ("models.Dense", "2_Dense");
     const NORMALIZE: (&str, &str) = ("models.Normalize", "3_Normalize");
+    const SPLADE: (&str, &str) = ("sparse_encoder.modules.splade_pooling.SpladePooling", "1_SpladePooling");
+    const MLM: (&str, &str) = ("sparse_encoder.models.MLMTransformer", "");
 
     fn list(entries: &[(&str, &str)]) -> Result<Vec<(Kind, String)>> {
         classify(
@@ -117,6 +131,8 @@ mod tests {
         ];
         assert_eq!(list(&v6).unwrap(), expected.map(|(kind, dir)| (kind, dir.to_owned())));
         assert!(list(&[TRANSFORMER, POOLING, DENSE, NORMALIZE]).is_ok() && list(&[TRANSFORMER]).is_ok());
+        assert_eq!(list(&[MLM, SPLADE]).unwrap()[1], (Kind::Splade, "1_SpladePooling".to_owned()));
+        assert!(list(&[TRANSFORMER, SPLADE]).is_ok());
     }
 
     #[test]
@@ -139,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_order_that_would_give_other_vectors_is_refused() {
-        let cases: [(&[(&str, &str)], &str); 8] = [
+        let cases: [(&[(&str, &str)], &str); 10] = [
             (&[TRANSFORMER, POOLING, NORMALIZE, DENSE], "\"2_Dense\", a Dense, comes after a Normalize"),
             (&[TRANSFORMER, POOLING, POOLING], "second Pooling"),
             (&[TRANSFORMER, POOLING, DENSE, POOLING], "a Pooling, comes after a Dense"),
@@ -148,6 +164,8 @@ mod tests {
             (&[TRANSFORMER, DENSE, POOLING], "without a Pooling"),
             (&[TRANSFORMER, NORMALIZE], "without a Pooling"),
             (&[POOLING, TRANSFORMER], "the first module"),
+            (&[TRANSFORMER, POOLING, SPLADE], "a SpladePooling, comes after a Pooling"),
+            (&[MLM, SPLADE, NORMALIZE], "a Normalize, comes after a Splade"),
         ];
         for (entries, says) in cases {
             let e = error(entries);

@@ -19,6 +19,8 @@ use crate::error::{ErrorKind, Result, fail};
 pub struct SentenceModules {
     /// The `config.json` of the Pooling module, an object.
     pub pooling: Option<Value>,
+    /// The `config.json` of the SpladePooling module of a sparse encoder, an object.
+    pub splade: Option<Value>,
     /// The Dense modules, in the order in which they run.
     pub dense: Vec<DenseModule>,
     /// Whether vectors are scaled to length 1 at the end.
@@ -62,8 +64,8 @@ pub(super) const SETTINGS: &[&str] = &[
     "sentence_xlnet_config.json",
 ];
 
-/// What a Transformer module may be for: vectors, or a cross-encoder's scores.
-const TASKS: &[&str] = &["feature-extraction", "sequence-classification"];
+/// What a Transformer module may be for: vectors, a cross-encoder's scores, or the weights of a sparse encoder.
+const TASKS: &[&str] = &["feature-extraction", "sequence-classification", "fill-mask"];
 
 #[derive(Default, Deserialize)]
 #[serde(expecting = "an object of settings")]
@@ -91,6 +93,7 @@ pub(super) fn read(source: &Source) -> Result<(String, SentenceModules)> {
         match kind {
             Kind::Transformer => transformer = dir,
             Kind::Pooling => sentence.pooling = Some(source.require_object(&join(&dir, "config.json"))?),
+            Kind::Splade => sentence.splade = Some(source.require_object(&join(&dir, "config.json"))?),
             Kind::Dense => sentence.dense.push(dense(source, dir)?),
             Kind::Normalize => {
                 let file = join(&dir, "config.json");

@@ -6,10 +6,11 @@ use serde_json::Value;
 
 use super::config;
 use super::dense::Dense;
-use super::heads::{Head, Input, Kind};
+use super::heads::{Head, Input, Kind, Layer};
 use super::labels;
 use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
+use super::sparse::SparseModule;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Activation, Op, Reduce, ValueId};
 use crate::engine::{Batch, Calibration, Engine, Graph, Precision, Role, Weight};
@@ -25,6 +26,8 @@ pub enum Output {
     Pooled(LayerChoice, Vec<Pooling>),
     /// What a head of the checkpoint gives.
     Head(Kind),
+    /// One weight for each token of the vocabulary, a sequence: the scores of the fill_mask head for all tokens, reduced.
+    Terms,
     /// All hidden states, then what each attention reads, side by side: a row a token.
     Inside,
 }
@@ -44,6 +47,7 @@ pub struct Encoder {
     trunk: Trunk,
     dense: Vec<Dense>,
     pooling: PoolingModule,
+    sparse: SparseModule,
     engine: Engine,
     parameters: usize,
 }
@@ -62,6 +66,7 @@ impl Encoder {
             trunk.heads.iter_mut().for_each(|head| head.meaning.declared = Some(declared));
         }
         let pooling = PoolingModule::read(sentence.pooling.as_ref(), trunk.sizes.hidden)?;
+        let sparse = SparseModule::read(sentence.splade.as_ref(), trunk.sizes.vocabulary)?;
         let dense = std::mem::take(&mut sentence.dense).into_iter().map(|m| Dense::new(m, &mut loader)).collect::<Result<_>>()?;
         let weights = loader.into_weights();
         let parameters = weights.iter().flat_map(|w| &w.tensors).map(|t| t.shape().iter().product::<usize>()).sum();
@@ -71,9 +76,10 @@ impl Encoder {
         };
         let calibration = if int8 { Some(calibration(&trunk, &(setup.sample)()?)) } else { None };
         let engine = Engine::new(&weights, setup.isa, calibration.as_ref())?;
-        let encoder = Encoder { trunk, dense, pooling, engine, parameters };
+        let encoder = Encoder { trunk, dense, pooling, sparse, engine, parameters };
         // The model's own use must work, so that a contradiction shows when opening.
         let own_use = encoder.graph(&Output::Pooled(LayerChoice::Last, encoder.pooling.modes.clone()));
+        let own_use = if encoder.sparse.declared { own_use.and_then(|_| encoder.graph(&Output::Terms)) } else { own_use };
         own_use.map_err(|e| Error::new(ErrorKind::InvalidFile, format!("the model's modules do not fit together: {}", e.message())))?;
         Ok(encoder)
     }
@@ -98,6 +104,7 @@ impl Encoder {
                 let all: Vec<ValueId> = self.trunk.hidden_states.iter().copied().chain(read).collect();
                 graph.concat(all)
             }
+            Output::Terms => self.append_terms(&mut graph)?,
             Output::Head(kind) => self.append_head(&mut graph, self.head(*kind)?)?,
         };
         Ok(Arc::new(graph.ending_in(last)))
@@ -138,6 +145,17 @@ impl Encoder {
             Input::Picked => graph.pick(hidden),
         };
         Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value)))
+    }
+
+    /// The layers of the fill_mask head over every token, its decoder reduced to one row a sequence.
+    fn append_terms(&self, graph: &mut Graph) -> Result<ValueId> {
+        let head = self.head(Kind::FillMask).map_err(|e| e.within("sparse weights are made of the scores of a fill_mask head"))?;
+        let hidden = self.layers(graph, LayerChoice::Last)?;
+        let Some((Layer::Decoder { table, bias, width }, before)) = head.layers.split_last() else {
+            return fail(ErrorKind::InvalidArgument, "the model's fill_mask head has no decoder to make sparse weights of");
+        };
+        let rows = before.iter().fold(hidden, |value, layer| layer.append(graph, value));
+        Ok(graph.terms(rows, (*table, *bias), self.sparse.terms, *width))
     }
 
     fn layers(&self, graph: &mut Graph, choice: LayerChoice) -> Result<ValueId> {
@@ -191,6 +209,11 @@ impl Encoder {
     /// What the model's files say about pooling.
     pub fn pooling(&self) -> &PoolingModule {
         &self.pooling
+    }
+
+    /// How the model's files make sparse weights.
+    pub fn sparse(&self) -> &SparseModule {
+        &self.sparse
     }
 
     /// Whether the checkpoint has BERT's pooler.

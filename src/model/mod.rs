@@ -23,6 +23,7 @@ pub mod pooling;
 mod postnorm;
 mod roberta;
 mod rotary;
+mod sparse;
 mod trunk;
 
 pub use encoder::{Encoder, Output, Setup};

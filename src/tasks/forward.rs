@@ -59,6 +59,10 @@ impl<'m> Run<'m> {
     /// # Errors
     /// `InvalidArgument` for whatever the model cannot serve.
     pub(super) fn new(model: &'m Model, request: &Request) -> Result<Run<'m>> {
+        if request.sparse {
+            let told = "vectors sparse: a sparse answer has weights of tokens and no vector; call encode_sparse, or set vectors to text";
+            return fail(ErrorKind::InvalidArgument, told);
+        }
         let mut run = Self::of(model, request, &model.output(request))?;
         let (width, dimensions) = (run.dimensions, request.dimensions.unwrap_or(run.dimensions));
         if dimensions > width {

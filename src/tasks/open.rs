@@ -222,6 +222,7 @@ fn describe(
         pooling: modes.iter().map(|m| m.name().to_owned()).collect(),
         normalize: sentence.normalize,
         dimensions: graph.nodes().last().map_or(0, |n| n.width),
+        sparse: encoder.sparse().declared,
         pooler: encoder.has_pooler(),
         task_heads: encoder.heads().iter().map(describe_head).collect(),
         prompts: sentence.prompts,

@@ -150,6 +150,10 @@ pub struct Request {
     pub layers: LayerChoice,
     /// One vector a token rather than one a text.
     pub token_vectors: bool,
+    /// Sparse weights of the vocabulary rather than a vector: in rerank their dot product.
+    pub sparse: bool,
+    /// Of sparse weights, leave out those below this.
+    pub threshold: f32,
     /// The number type of the vectors.
     pub output: Output,
     /// Unit of offsets in results.

@@ -8,7 +8,7 @@ use super::options::threads;
 use super::request::{Aggregation, Output, Prompt, Request, Windows};
 use super::scheme::Scheme;
 use super::settings::{BOOLEAN, Setting, choice, number};
-use crate::error::{ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail};
 use crate::model::labels::Score;
 use crate::model::pooling::{LayerChoice, Pooling};
 use crate::tokenizer::{OffsetUnit, Truncation};
@@ -98,10 +98,20 @@ pub(super) const ROWS: &[Setting<Request>] = &[
     },
     Setting {
         name: "vectors",
-        values: "text or token",
-        help: "One vector a text, or one a token",
+        values: "text, token or sparse",
+        help: "One vector a text, one a token, or sparse weights of the vocabulary",
         apply: |r, v| {
-            r.token_vectors = choice(v, &[("text", false), ("token", true)])?;
+            (r.token_vectors, r.sparse) = choice(v, &[("text", (false, false)), ("token", (true, false)), ("sparse", (false, true))])?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "threshold",
+        values: "a number from 0",
+        help: "Of sparse weights, leave out those below this",
+        apply: |r, v| {
+            let number = v.parse::<f32>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+            r.threshold = number.ok_or_else(|| Error::new(ErrorKind::InvalidArgument, "not a number from 0"))?;
             Ok(())
         },
     },
@@ -135,7 +145,7 @@ pub(super) const ROWS: &[Setting<Request>] = &[
     Setting {
         name: "top",
         values: "all, or a number from 1",
-        help: "Keep this many of the best documents, labels, answers or fills; unless said otherwise all, of answers one, of fills 5",
+        help: "Keep this many of the best documents, sparse weights, labels, answers or fills; unless said otherwise all, of answers one, of fills 5",
         apply: |r, v| {
             r.top = Some(if v == "all" { usize::MAX } else { number(v, 1)? });
             Ok(())
@@ -261,7 +271,9 @@ mod tests {
             ("max_tokens", "128"),
             ("overlap", "16"),
             ("layers", "concat:4"),
+            ("vectors", "sparse"),
             ("vectors", "token"),
+            ("threshold", "0.5"),
             ("output", "int8"),
             ("offsets", "utf16"),
             ("activation", "sigmoid"),
@@ -299,6 +311,9 @@ mod tests {
             ("output", "f64"),
             ("offsets", "bytes "),
             ("deadline_ms", "-1"),
+            ("vectors", "dense"),
+            ("threshold", "-1"),
+            ("threshold", "NaN"),
             ("top", "0"),
             ("activation", "tanh"),
             ("windows", "last"),

@@ -1,15 +1,12 @@
 //! A query and documents -> the documents, best first.
 //!
-//! A cross-encoder (a classification head of one or two labels) reads query and document as one pair. A model without a head
-//! encodes both and takes the cosine, so that one call serves both kinds. Documents are taken in the order in which they come,
+//! A cross-encoder (a classification head of one or two labels) reads query and document as one pair. Any other model encodes both
+//! and compares what it gives ([`super::rerank_vectors`]), so that one call serves every kind. Documents are taken in the order in which they come,
 //! which is usually the order of an earlier stage, a few at a time; of these the shortest come first.
 
-use std::time::Instant;
-
-use super::cosine::cosine;
 use super::forward::Packed;
-use super::heads::{HeadRun, InputReport, renamed};
-use super::{Model, Output, Prompt, Request, Score};
+use super::heads::{HeadRun, InputReport};
+use super::{Model, Request, Score, rerank_vectors};
 use crate::error::{ErrorKind, Result, fail};
 use crate::model::heads::{Head, Kind};
 use crate::tokenizer::Encoded;
@@ -23,10 +20,10 @@ const READ_AHEAD_TOKENS: usize = 4096;
 pub struct Ranked {
     /// The document's number in the call.
     pub index: usize,
-    /// The logit put through the activation; the cosine.
+    /// The logit put through the activation; the cosine, or the dot product of sparse weights.
     pub score: f32,
     /// The raw number that decides the order: of a cross-encoder with two labels the second's minus the first's, whose sigmoid
-    /// is the probability of the second; the cosine.
+    /// is the probability of the second; without a head the score.
     pub logit: f32,
 }
 
@@ -44,12 +41,12 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    fn new(documents: usize) -> Ranking {
+    pub(super) fn new(documents: usize) -> Ranking {
         Ranking { ranked: Vec::new(), documents: vec![InputReport::default(); documents], scored: 0, stopped: None }
     }
 
     /// Puts the documents scored in order, by the raw number: an activation may saturate.
-    fn finish(mut self, stopped: Option<ErrorKind>, top: Option<usize>) -> Ranking {
+    pub(super) fn finish(mut self, stopped: Option<ErrorKind>, top: Option<usize>) -> Ranking {
         self.scored = self.ranked.len();
         self.stopped = stopped.filter(|_| self.scored < self.documents.len());
         self.ranked.sort_by(|a, b| b.logit.total_cmp(&a.logit).then(a.index.cmp(&b.index)));
@@ -62,6 +59,9 @@ impl Model {
     /// Ranks `documents` by how well they answer `query`. A document's score is the same, bit for bit, whatever the other
     /// documents, their order and the number of threads.
     ///
+    /// A model with a classification head reads query and document together. A sparse encoder, or any model with a fill_mask head where
+    /// the request asks for sparse vectors, takes the dot product of their sparse weights; other models the cosine of their vectors.
+    ///
     /// A deadline or a cancellation is no error: the answer then ranks the documents scored, and says which they are.
     ///
     /// # Errors
@@ -69,10 +69,14 @@ impl Model {
     /// truncation policy `error`, or for a query that leaves windows no room; `NonFinite` when a score is not finite: it never
     /// gets a rank.
     pub fn rerank<T: AsRef<str>>(&self, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
-        if self.encoder().heads().iter().any(|head| head.kind == Kind::Classify) {
+        if request.sparse {
+            rerank_vectors::by_sparse(self, query, documents, request)
+        } else if self.encoder().heads().iter().any(|head| head.kind == Kind::Classify) {
             cross(self, query, documents, request)
+        } else if self.describe().sparse {
+            rerank_vectors::by_sparse(self, query, documents, request)
         } else {
-            by_cosine(self, query, documents, request)
+            rerank_vectors::by_cosine(self, query, documents, request)
         }
     }
 }
@@ -150,57 +154,6 @@ fn activation(head: &Head, request: &Request) -> Result<Score> {
             fail(ErrorKind::InvalidArgument, told)
         }
     }
-}
-
-/// Documents of one call of encode, whose vectors are held at once.
-const CHUNK: usize = 256;
-
-/// Names of the prompt before queries, and before documents; the first that the model has.
-const QUERY: &[&str] = &["query"];
-const DOCUMENT: &[&str] = &["document", "passage", "corpus"];
-
-/// The cosine of the query's vector and the document's.
-fn by_cosine<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
-    if request.activation.is_some_and(|score| score != Score::Identity) {
-        let told = "activation: the model has no head, so documents are ranked by their cosine with the query; leave activation out";
-        return fail(ErrorKind::InvalidArgument, told);
-    }
-    let started = Instant::now();
-    let left = |prompt: Prompt| Request {
-        prompt,
-        token_vectors: false,
-        output: Output::F32,
-        deadline: request.deadline.map(|limit| limit.saturating_sub(started.elapsed())),
-        ..request.clone()
-    };
-    let mut ranking = Ranking::new(documents.len());
-    let asked = if request.prompt == Prompt::Model { named(model, QUERY) } else { request.prompt.clone() };
-    let answer = model.encode(&[query], &left(asked)).map_err(|e| e.within("the query"))?;
-    let mut stopped = answer.stopped;
-    let vector = answer.vectors.as_f32().unwrap_or_default().to_vec();
-    let prompt = named(model, DOCUMENT);
-    for (number, chunk) in documents.chunks(CHUNK).enumerate().take_while(|_| answer.stopped.is_none()) {
-        let first = number * CHUNK;
-        let answer = model.encode(chunk, &left(prompt.clone())).map_err(|e| renamed(&e, |i| format!("document {}", first + i)))?;
-        for (i, text) in answer.texts.iter().enumerate() {
-            let (tokens, total, truncated, windows) = (text.tokens, text.total, text.truncated, text.windows);
-            ranking.documents[first + i] = InputReport { tokens, total, truncated, windows };
-        }
-        let vectors = answer.vectors.as_f32().unwrap_or_default().chunks(answer.dimensions.max(1));
-        let scored = vectors.take(answer.finished).map(|other| cosine(&vector, other));
-        ranking.ranked.extend(scored.enumerate().map(|(i, cosine)| Ranked { index: first + i, score: cosine, logit: cosine }));
-        stopped = answer.stopped;
-        if stopped.is_some() {
-            break;
-        }
-    }
-    Ok(ranking.finish(stopped, request.top))
-}
-
-/// The model's prompt of the first of these names that it has, else its default.
-fn named(model: &Model, names: &[&str]) -> Prompt {
-    let found = names.iter().find(|name| model.describe().prompts.contains_key(**name));
-    found.map_or(Prompt::Model, |name| Prompt::Named((*name).to_owned()))
 }
 
 #[cfg(test)]

@@ -56,6 +56,11 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
             let table = weights.table(*table);
             table.is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.dtype().is_float()) && vector(*bias)
         }
+        Op::Terms { input, table, bias, .. } => {
+            let table =
+                weights.table(*table).is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.dtype().is_float());
+            table && vector(*bias) && graph.node(*input).rows == Rows::Tokens
+        }
         Op::Pool { input, .. } => width(*input) == node.width,
         Op::Concat { inputs } => inputs.iter().map(|v| width(*v)).sum::<usize>() == node.width,
         Op::Mean { inputs } => inputs.iter().all(|v| width(*v) == node.width),

@@ -15,6 +15,7 @@ mod avx512;
 mod buffer;
 mod calibrate;
 mod check;
+mod decoder;
 mod dot;
 mod gated;
 mod gemm;

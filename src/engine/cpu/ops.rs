@@ -13,8 +13,8 @@ use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
 use super::int8::BLOCK;
 use super::kernels::{Kernels, NormRow};
-use super::pack::{Matrix, transpose};
-use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, SCORES_CHUNK, Step};
+use super::pack::Matrix;
+use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Activation, Attention, Graph, Index, Lookup, Node, Norm, Op, Reduce, ValueId, WeightId};
@@ -24,7 +24,7 @@ use crate::quant::Tensor;
 pub(super) struct Work {
     shared: Arc<Shared>,
     graph: Arc<Graph>,
-    batch: Arc<Batch>,
+    pub(super) batch: Arc<Batch>,
     plan: Plan,
     area: *mut f32,
 }
@@ -73,6 +73,7 @@ impl Work {
                 Op::Rotate { qkv, rotary } => self.rotate(step, task, *qkv, rotary),
                 Op::Pick { input } => self.pick(step, task, *input),
                 Op::Scores { input, table, bias } => self.scores(step, task, *input, (*table, *bias), thread),
+                Op::Terms { input, table, bias, terms } => self.terms(step, task, *input, (*table, *bias), *terms, thread),
                 Op::Pool { input, reduce } => self.pool(step, task, *input, *reduce),
                 Op::Concat { inputs } => self.concat(step, task, inputs),
                 Op::Mean { inputs } => self.mean(step, task, inputs),
@@ -100,7 +101,7 @@ impl Work {
         &self.graph.nodes()[value]
     }
 
-    fn place(&self, step: usize) -> Place {
+    pub(super) fn place(&self, step: usize) -> Place {
         self.plan.places[step]
     }
 
@@ -115,6 +116,11 @@ impl Work {
     pub(super) unsafe fn rows(&self, value: usize) -> impl Iterator<Item = &[f32]> {
         // SAFETY: the caller's contract.
         (0..self.place(value).rows).map(move |row| unsafe { self.read(value, row) })
+    }
+
+    /// The scratch of thread `thread`: `Plan::new` says how many numbers each operation finds there.
+    pub(super) fn scratch(&self, thread: usize) -> *mut f32 {
+        self.area.wrapping_add(self.plan.values + thread * self.plan.scratch)
     }
 
     /// Row `row` of value `step`.
@@ -138,11 +144,11 @@ impl Work {
         unsafe { std::slice::from_raw_parts_mut(self.row(step, row), self.width(step)) }
     }
 
-    fn vector(&self, id: WeightId) -> &[f32] {
+    pub(super) fn vector(&self, id: WeightId) -> &[f32] {
         self.shared.weights.vector(id).unwrap_or_else(|| unreachable!("checked before the run"))
     }
 
-    fn table(&self, id: WeightId) -> &Tensor {
+    pub(super) fn table(&self, id: WeightId) -> &Tensor {
         self.shared.weights.table(id).unwrap_or_else(|| unreachable!("checked before the run"))
     }
 
@@ -258,37 +264,6 @@ impl Work {
         }
     }
 
-    /// A few panels of the table, packed one after another in this thread's scratch, for all rows of the input.
-    unsafe fn scores(&self, step: usize, task: usize, input: ValueId, (table, bias): (WeightId, WeightId), thread: usize) {
-        let (table, bias) = (self.table(table), self.vector(bias));
-        let (depth, width) = (self.width(input.index()), self.width(step));
-        // SAFETY: the scratch is this thread's own and holds two panels (see `Plan::new`).
-        let (lines, panel) = unsafe {
-            let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
-            std::slice::from_raw_parts_mut(scratch, 2 * PANEL * depth).split_at_mut(PANEL * depth)
-        };
-        let first = task * SCORES_CHUNK;
-        for start in (first..width.min(first + SCORES_CHUNK)).step_by(PANEL) {
-            let count = PANEL.min(width - start);
-            lines.chunks_exact_mut(depth).take(count).enumerate().for_each(|(i, line)| table.row(start + i, line));
-            lines[count * depth..].fill(0.0);
-            transpose(lines, depth, panel, 0);
-            for (from, part) in depth_parts(depth) {
-                let block = Block {
-                    rows: 0..self.place(step).rows,
-                    panel: start / PANEL,
-                    part: &panel[from * PANEL..(from + part) * PANEL],
-                    next: None,
-                    from,
-                    start: if from > 0 { Start::Sum } else { Start::Bias(bias[start..].as_ptr()) },
-                    activation: Activation::Identity,
-                };
-                // SAFETY: this task alone writes these panels' columns; the shapes were checked before the run.
-                unsafe { self.block(step, input, &block) }
-            }
-        }
-    }
-
     unsafe fn linear(
         &self,
         step: usize,
@@ -320,7 +295,9 @@ impl Work {
                 let last = from + depth == matrix.depth;
                 let block = Block {
                     rows: first_row..first_row + rows,
-                    panel,
+                    // SAFETY: the panel's columns of the value's rows, which end in whole panels.
+                    out: unsafe { self.row(step, first_row).add(panel * PANEL) },
+                    out_stride: self.place(step).stride,
                     part: &matrix.panel(panel)[from * PANEL..(from + depth) * PANEL],
                     next: (panel + 1 < first_panel + count).then(|| &matrix.panel(panel + 1)[from * PANEL..(from + depth) * PANEL]),
                     from,
@@ -328,18 +305,18 @@ impl Work {
                     activation: if last { activation } else { Activation::Identity },
                 };
                 // SAFETY: this task alone writes these rows of this panel; the shapes were checked before the run.
-                unsafe { self.block(step, input, &block) }
+                unsafe { self.block(input, &block) }
             }
         }
     }
 
     /// A part of the depth of one panel, for a block of rows.
-    unsafe fn block(&self, step: usize, input: ValueId, block: &Block<'_>) {
+    pub(super) unsafe fn block(&self, input: ValueId, block: &Block<'_>) {
         let kernels = self.shared.kernels;
         let rows = block.rows.len();
         let tiles = rows.div_ceil(kernels.tile_rows);
         let depth = block.part.len() / PANEL;
-        let (a_stride, c_stride) = (self.place(input.index()).stride, self.place(step).stride);
+        let (a_stride, c_stride) = (self.place(input.index()).stride, block.out_stride);
         for i in 0..tiles {
             let (at, rows) = split(rows, tiles, i);
             let b = block.part.as_ptr();
@@ -347,7 +324,7 @@ impl Work {
             // SAFETY: the rows lie in the plan's places, whose strides hold whole panels.
             unsafe {
                 let a = self.row(input.index(), block.rows.start + at).add(block.from);
-                let c = self.row(step, block.rows.start + at).add(block.panel * PANEL);
+                let c = block.out.add(at * c_stride);
                 (kernels.tile)(&Tile { a, a_stride, b, depth, c, c_stride, rows, start: block.start, ahead });
                 if block.activation != Activation::Identity {
                     (kernels.activate)(block.activation, c, rows, c_stride);
@@ -466,16 +443,19 @@ impl Work {
 }
 
 /// What [`Work::block`] multiplies.
-struct Block<'w> {
-    rows: Range<usize>,
-    panel: usize,
+pub(super) struct Block<'w> {
+    /// Rows of the input.
+    pub rows: Range<usize>,
+    /// Where the first of them has its results, a panel's columns, and numbers from one row to the next.
+    pub out: *mut f32,
+    pub out_stride: usize,
     /// The panel's numbers for this part of the depth, and those of the next panel.
-    part: &'w [f32],
-    next: Option<&'w [f32]>,
+    pub part: &'w [f32],
+    pub next: Option<&'w [f32]>,
     /// Where the part begins.
-    from: usize,
-    start: Start,
-    activation: Activation,
+    pub from: usize,
+    pub start: Start,
+    pub activation: Activation,
 }
 
 /// What [`Work::int8_block`] multiplies.

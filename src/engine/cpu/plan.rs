@@ -14,7 +14,7 @@ use crate::error::{ErrorKind, Result, fail};
 /// Rows of one task of an operation that works row by row.
 pub(super) const ROW_CHUNK: usize = 32;
 
-/// Rows of the table of one task of [`Op::Scores`]: whole panels.
+/// Rows of the table of one task of [`Op::Scores`] and [`Op::Terms`]: whole panels.
 pub(super) const SCORES_CHUNK: usize = 16 * PANEL;
 
 /// A value's place in the work area.
@@ -112,7 +112,7 @@ impl Plan {
                 Op::Linear { .. } => cuts[i].row_blocks * cuts[i].panel_groups,
                 Op::Attention { attention, .. } => batch.sequences() * attention.heads,
                 Op::Pool { .. } => batch.sequences(),
-                Op::Scores { .. } => graph.nodes()[i].width.div_ceil(SCORES_CHUNK),
+                Op::Scores { .. } | Op::Terms { .. } => graph.nodes()[i].width.div_ceil(SCORES_CHUNK),
                 _ => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
             },
         });
@@ -126,6 +126,8 @@ impl Plan {
             }
             // A panel of the table: its rows as they are, and packed.
             Op::Scores { input, .. } => 2 * PANEL * graph.node(*input).width,
+            // And the scores of every token.
+            Op::Terms { input, .. } => 2 * PANEL * graph.node(*input).width + PANEL * batch.tokens(),
             _ => 0,
         });
         // Whole cache lines: no two threads' scratch share one.
@@ -145,7 +147,8 @@ fn readers(graph: &Graph, weights: &Packed, when: When) -> Vec<Option<Quantised>
     for node in graph.nodes() {
         if let Some((input, reader)) = int8_input(node, weights) {
             let at = &graph.nodes()[input];
-            let whole_rows = !matches!(at.op, Op::Linear { .. } | Op::Attention { .. } | Op::Pool { .. } | Op::Scores { .. });
+            let whole_rows =
+                !matches!(at.op, Op::Linear { .. } | Op::Attention { .. } | Op::Pool { .. } | Op::Scores { .. } | Op::Terms { .. });
             let at_once = when == When::AtOnce && whole_rows;
             quantised[input].get_or_insert(Quantised { start: 0, layout: RowLayout::new(at.width), reader, at_once });
         }
@@ -180,6 +183,7 @@ fn multiply_adds(graph: &Graph, node: &Node, weights: &Packed, rows: usize, batc
             if int8_input(node, weights).is_some() { all / 4 } else { all }
         }
         Op::Scores { input, .. } => rows.saturating_mul(node.width).saturating_mul(graph.node(input).width),
+        Op::Terms { input, .. } => batch.tokens().saturating_mul(node.width).saturating_mul(graph.node(input).width),
         Op::Attention { ref attention, .. } => {
             let window = attention.span.before.saturating_add(attention.span.after).saturating_add(1);
             let pairs = |tokens: usize| tokens.saturating_mul(tokens.min(window));

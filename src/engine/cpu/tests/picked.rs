@@ -1,6 +1,7 @@
 //! Rows of picked tokens, normed, against every row of a table: what heads over single tokens are made of.
 
 use super::*;
+use crate::engine::graph::{Op, Terms};
 
 /// Rows of the table: several tasks, and a last panel that is not full.
 const TABLE_ROWS: usize = 1100;
@@ -67,6 +68,73 @@ fn picked_rows_give_the_same_bits_in_any_batch_and_on_any_threads() {
             assert!(run(LENGTHS, threads) == alone.concat(), "{} on {threads} threads", table.name);
         }
     }
+}
+
+/// The same graph over all tokens, once with every token's scores and once reduced.
+fn scores_and_terms(terms: Terms) -> (Vec<Weight>, [Arc<Graph>; 2]) {
+    let (weights, graph) = picked();
+    let ends = [false, true].map(|reduced| {
+        let mut g = Graph::new();
+        let mut value = None;
+        for node in graph.nodes() {
+            value = Some(match &node.op {
+                Op::Embed { lookups, norm } => g.embed(lookups.clone(), *norm, node.width),
+                Op::Linear { weight, activation, .. } => g.linear(value.unwrap(), *weight, None, *activation, node.width),
+                Op::Attention { heads, head_size, .. } => g.attention(value.unwrap(), *heads, *head_size),
+                Op::Norm { norm, .. } => g.norm(value.unwrap(), *norm),
+                Op::Scores { table, bias, .. } if reduced => g.terms(value.unwrap(), (*table, *bias), terms, node.width),
+                Op::Scores { table, bias, .. } => g.scores(value.unwrap(), *table, *bias, node.width),
+                _ => value.unwrap(),
+            });
+        }
+        Arc::new(g)
+    });
+    (weights, ends)
+}
+
+#[test]
+fn terms_are_the_scores_of_all_tokens_reduced_in_any_batch_and_on_any_threads() {
+    for terms in [(false, false), (true, false), (false, true), (true, true)].map(|(sum, twice)| Terms { sum, twice }) {
+        let (weights, [scores, reduced]) = scores_and_terms(terms);
+        for table in kernels::all() {
+            let engine = Engine::new(&weights, Some(table.name), None).unwrap();
+            let run = |graph: &Arc<Graph>, lengths: &[usize], threads| {
+                engine.run(graph, &picks(lengths), threads, &Control::default()).unwrap().unwrap()
+            };
+            let mut alone = Vec::new();
+            for length in LENGTHS {
+                let rows = run(&scores, &[*length], 1);
+                let weight = |column: usize| {
+                    let one = rows.chunks(TABLE_ROWS).map(|row| f64::from(row[column]).max(0.0).ln_1p());
+                    let one = one.map(|w| if terms.twice { w.ln_1p() } else { w });
+                    if terms.sum { one.sum::<f64>() } else { one.fold(0.0, f64::max) }
+                };
+                let got = run(&reduced, &[*length], 1);
+                for (column, weight) in (0..TABLE_ROWS).map(|c| (c, weight(c))) {
+                    assert!((f64::from(got[column]) - weight).abs() <= 1e-5 * weight.max(1.0), "{} {column}", table.name);
+                }
+                assert!(got.contains(&0.0) && got.iter().any(|w| *w > 0.1));
+                alone.push(got);
+            }
+            for threads in [1, 3] {
+                assert!(run(&reduced, LENGTHS, threads) == alone.concat(), "{} on {threads} threads", table.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_score_that_is_no_number_shows_in_the_terms() {
+    let (mut weights, [_, reduced]) = scores_and_terms(Terms::default());
+    let bias = weights.len() - 1;
+    let mut numbers = vec![0f32; TABLE_ROWS];
+    numbers[700] = f32::NAN;
+    let bytes = numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
+    weights[bias].tensors = vec![Tensor::new(Dtype::F32, vec![TABLE_ROWS], Bytes::owned(bytes)).unwrap()];
+    let engine = Engine::new(&weights, None, None).unwrap();
+    let got = engine.run(&reduced, &picks(&[5, 9]), 2, &Control::default()).unwrap().unwrap();
+    let nan: Vec<usize> = (0..got.len()).filter(|i| got[*i].is_nan()).collect();
+    assert_eq!(nan, [700, 700 + TABLE_ROWS]);
 }
 
 #[test]
