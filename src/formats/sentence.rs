@@ -264,7 +264,7 @@ mod tests {
             ("2_Dense/config.json", r#"{"module_output_name":"x"}"#),
             ("2_Dense/config.json", r#"{"use_residual":true}"#),
             ("3_Normalize/config.json", r#"{"module_input_name":"token_embeddings"}"#),
-            ("sentence_bert_config.json", r#"{"transformer_task":"fill-mask"}"#),
+            ("sentence_bert_config.json", r#"{"transformer_task":"text-generation"}"#),
         ] {
             let e = error(files(&all).with(file, config));
             assert_eq!(e.kind(), ErrorKind::Unsupported, "{e}");

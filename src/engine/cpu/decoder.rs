@@ -75,8 +75,11 @@ impl Work {
             lines[count * depth..].fill(0.0);
             transpose(lines, depth, panel, 0);
             let rows = self.place(input.index()).rows;
+            if rows == 0 {
+                continue;
+            }
             let (to, stride) = out(start);
-            for (from, part) in depth_parts(depth).filter(|_| rows > 0) {
+            for (from, part) in depth_parts(depth) {
                 let block = Block {
                     rows: 0..rows,
                     out: to,
@@ -117,5 +120,21 @@ fn reduce_panel(scores: &[f32], terms: Terms, row: &mut [f32]) {
                 column.try_fold(f32::NEG_INFINITY, |most, x| if x.is_nan() { Err(*x) } else { Ok(most.max(*x)) }).unwrap_or_else(|nan| nan),
             )
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_that_is_no_number_shows_in_its_column_alone() {
+        let mut scores = vec![1.0; 3 * PANEL];
+        (scores[PANEL + 4], scores[2 * PANEL + 5], scores[6]) = (f32::NAN, f32::INFINITY, -1.0);
+        for (sum, twice) in [(false, false), (true, true)] {
+            let mut row = [0.0; 8];
+            reduce_panel(&scores, Terms { sum, twice }, &mut row);
+            assert!(row[4].is_nan() && row[5] == f32::INFINITY && row.iter().filter(|w| w.is_finite()).count() == 6, "{row:?}");
+        }
     }
 }

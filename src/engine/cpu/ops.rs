@@ -276,6 +276,9 @@ impl Work {
         let Cut { row_blocks, panel_groups, panels } = self.plan.cuts[step];
         let (first_row, rows) = split(self.place(step).rows, row_blocks, task / panel_groups);
         let (first_panel, count) = split(panels, panel_groups, task % panel_groups);
+        if rows == 0 {
+            return;
+        }
         if let (Some(outliers), Some(place)) = (matrix.int8, self.plan.quantised[input.index()]) {
             for panel in first_panel..first_panel + count {
                 let next = if panel + 1 < first_panel + count { matrix.panel(panel + 1) } else { &[] };

@@ -124,20 +124,6 @@ fn terms_are_the_scores_of_all_tokens_reduced_in_any_batch_and_on_any_threads() 
 }
 
 #[test]
-fn a_score_that_is_no_number_shows_in_the_terms() {
-    let (mut weights, [_, reduced]) = scores_and_terms(Terms::default());
-    let bias = weights.len() - 1;
-    let mut numbers = vec![0f32; TABLE_ROWS];
-    numbers[700] = f32::NAN;
-    let bytes = numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<_>>();
-    weights[bias].tensors = vec![Tensor::new(Dtype::F32, vec![TABLE_ROWS], Bytes::owned(bytes)).unwrap()];
-    let engine = Engine::new(&weights, None, None).unwrap();
-    let got = engine.run(&reduced, &picks(&[5, 9]), 2, &Control::default()).unwrap().unwrap();
-    let nan: Vec<usize> = (0..got.len()).filter(|i| got[*i].is_nan()).collect();
-    assert_eq!(nan, [700, 700 + TABLE_ROWS]);
-}
-
-#[test]
 fn a_batch_without_picks_gives_no_rows() {
     let (weights, graph) = picked();
     let engine = Engine::new(&weights, None, None).unwrap();
