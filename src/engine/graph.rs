@@ -520,7 +520,7 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
         | Op::Gate { input, .. }
         | Op::Pick { input }
         | Op::Scores { input, .. }
-            | Op::Terms { input, .. } => *input = to(*input),
+        | Op::Terms { input, .. } => *input = to(*input),
         Op::Attention { qkv, .. } | Op::Rotate { qkv, .. } => *qkv = to(*qkv),
         Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => (*input, *residual) = (to(*input), to(*residual)),
         Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),

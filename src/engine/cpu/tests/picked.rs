@@ -80,7 +80,7 @@ fn scores_and_terms(terms: Terms) -> (Vec<Weight>, [Arc<Graph>; 2]) {
             value = Some(match &node.op {
                 Op::Embed { lookups, norm } => g.embed(lookups.clone(), *norm, node.width),
                 Op::Linear { weight, activation, .. } => g.linear(value.unwrap(), *weight, None, *activation, node.width),
-                Op::Attention { heads, head_size, .. } => g.attention(value.unwrap(), *heads, *head_size),
+                Op::Attention { attention, .. } => g.attention(value.unwrap(), attention.clone()),
                 Op::Norm { norm, .. } => g.norm(value.unwrap(), *norm),
                 Op::Scores { table, bias, .. } if reduced => g.terms(value.unwrap(), (*table, *bias), terms, node.width),
                 Op::Scores { table, bias, .. } => g.scores(value.unwrap(), *table, *bias, node.width),
