@@ -99,7 +99,7 @@ fn heads_that_lack_a_part_are_refused_when_opening() {
     says(no_bias, ErrorKind::InvalidTensor, &["cls.predictions.decoder.bias"]);
     let no_norm = changed("tied", |_| {}, &[("transform.LayerNorm.weight", "transform.LayerNorm.wejght")]);
     says(no_norm, ErrorKind::InvalidTensor, &["transform.LayerNorm.weight"]);
-    let activation = changed("tied", |c| c["hidden_act"] = json!("swish"), &[]);
+    let activation = changed("tied", |c| c["hidden_act"] = json!("no_such_function"), &[]);
     says(activation, ErrorKind::Unsupported, &["hidden_act"]);
 }
 
