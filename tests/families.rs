@@ -174,6 +174,83 @@ fn files_of_different_models_are_refused_with_what_does_not_fit() {
     }
 }
 
+/// The model of a folder with another config.json.
+fn configured(folder: &str, change: impl Fn(&mut serde_json::Map<String, serde_json::Value>)) -> cloze::Result<Model> {
+    let of_folder = |name: &str| std::fs::read(golden(&format!("models/{folder}/{name}"))).unwrap();
+    let mut config: serde_json::Value = serde_json::from_slice(&of_folder("config.json")).unwrap();
+    change(config.as_object_mut().unwrap());
+    let names = ["model.safetensors", "tokenizer.json", "tokenizer_config.json"];
+    let mut files: Vec<(String, Vec<u8>)> = names.iter().map(|name| ((*name).to_owned(), of_folder(name))).collect();
+    files.push(("config.json".to_owned(), config.to_string().into_bytes()));
+    Model::load_files(files, &Options::default())
+}
+
+/// NomicBERT's configuration under the names of its authors.
+fn authors(config: &mut serde_json::Map<String, serde_json::Value>) {
+    for (theirs, ours) in [
+        ("n_embd", "hidden_size"),
+        ("n_layer", "num_hidden_layers"),
+        ("n_head", "num_attention_heads"),
+        ("n_inner", "intermediate_size"),
+        ("n_positions", "max_position_embeddings"),
+        ("layer_norm_epsilon", "layer_norm_eps"),
+    ] {
+        let value = config.remove(ours).unwrap();
+        config.insert(theirs.to_owned(), value);
+    }
+    let base = config.remove("rope_parameters").unwrap()["rope_theta"].clone();
+    config.insert("rotary_emb_base".to_owned(), base);
+    config.remove("hidden_act");
+    config.insert("activation_function".to_owned(), "swiglu".into());
+    config.insert("rotary_emb_fraction".to_owned(), 1.0.into());
+    config.insert("prenorm".to_owned(), false.into());
+}
+
+#[test]
+fn nomic_bert_opens_with_both_forms_of_its_configuration() {
+    let vectors = |model: Model| model.encode(&["a quiet harbour", "rain"], &cloze::Request::default()).unwrap();
+    let (ours, theirs) = (configured("tiny-nomic", |_| {}).unwrap(), configured("tiny-nomic", authors).unwrap());
+    assert_eq!(format!("{:?}", vectors(ours)), format!("{:?}", vectors(theirs)));
+}
+
+#[test]
+fn settings_that_no_graph_has_are_errors_that_name_them() {
+    use serde_json::{Value, json};
+    let refused = |folder: &str, form: fn(&mut serde_json::Map<String, Value>), field: &str, value: &Value| {
+        let change = |config: &mut serde_json::Map<String, Value>| {
+            form(config);
+            config.insert(field.to_owned(), value.clone());
+        };
+        let e = configured(folder, change).err().unwrap_or_else(|| panic!("{folder}: {field} = {value} was taken"));
+        assert!(matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::InvalidFile), "{folder} {field}: {e}");
+        assert!(e.message().contains(field), "{folder} {field}: {e}");
+    };
+    for (field, value) in [
+        ("rope_scaling", json!({"type": "ntk", "factor": 8.0})),
+        ("rope_parameters", json!({"rope_type": "yarn", "rope_theta": 1000.0})),
+        ("rope_parameters", json!(7)),
+        ("rope_theta", json!("x")),
+        ("position_embedding_type", json!("alibi")),
+        ("max_position_embeddings", json!(0)),
+    ] {
+        refused("tiny-gte", |_| {}, field, &value);
+        refused("tiny-nomic", |_| {}, field, &value);
+    }
+    refused("tiny-nomic", |_| {}, "head_dim", &json!(4));
+    for (field, value) in [
+        ("rotary_emb_fraction", json!(0.5)),
+        ("rotary_scaling_factor", json!(2.0)),
+        ("rotary_emb_interleaved", json!(true)),
+        ("prenorm", json!(true)),
+        ("qkv_proj_bias", json!(true)),
+        ("use_rms_norm", json!(true)),
+        ("activation_function", json!("geglu")),
+        ("rotary_emb_base", json!(-1)),
+    ] {
+        refused("tiny-nomic", authors, field, &value);
+    }
+}
+
 #[test]
 fn every_model_type_is_known_to_files_and_to_models() {
     for name in config::model_types() {

@@ -124,6 +124,8 @@ const FAMILIES: &[Family] = &[
     ),
     family("mpnet", "mpnet", "mpnet.", &[EMBEDDINGS, MPNET_ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
     family("modernbert", "modern-bert", "model.", &[MODERNBERT]),
+    family("nomic_bert", "nomic-bert", "nomic_bert.", &[NOMIC, POOLER, &[head("classifier", "cls.output")]]),
+    family("gte", "gte", "gte.", &[GTE, POOLER, &[head("classifier", "cls.output")]]),
 ];
 
 /// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
@@ -161,6 +163,32 @@ const MPNET_ATTENTION: &[Row] = &[
     trunk("encoder.relative_attention_bias", "attn_rel_b", Role::SmallEmbedding),
 ];
 
+const NOMIC: &[Row] = &[
+    trunk("embeddings.word_embeddings", "token_embd", Role::TokenEmbedding),
+    trunk("embeddings.token_type_embeddings", "token_types", Role::SmallEmbedding),
+    trunk("emb_ln", "token_embd_norm", Role::Vector),
+    trunk("encoder.layers.{}.attn.Wqkv", "blk.{}.attn_qkv", Role::Linear),
+    trunk("encoder.layers.{}.attn.out_proj", "blk.{}.attn_output", Role::Linear),
+    trunk("encoder.layers.{}.norm1", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("encoder.layers.{}.mlp.fc11", "blk.{}.ffn_up", Role::Linear),
+    trunk("encoder.layers.{}.mlp.fc12", "blk.{}.ffn_gate", Role::Linear),
+    trunk("encoder.layers.{}.mlp.fc2", "blk.{}.ffn_down", Role::Linear),
+    trunk("encoder.layers.{}.norm2", "blk.{}.layer_output_norm", Role::Vector),
+];
+
+/// An architecture of its own: llama.cpp has none with these biases.
+const GTE: &[Row] = &[
+    trunk("embeddings.word_embeddings", "token_embd", Role::TokenEmbedding),
+    trunk("embeddings.token_type_embeddings", "token_types", Role::SmallEmbedding),
+    trunk("embeddings.LayerNorm", "token_embd_norm", Role::Vector),
+    trunk("encoder.layer.{}.attention.qkv_proj", "blk.{}.attn_qkv", Role::Linear),
+    trunk("encoder.layer.{}.attention.o_proj", "blk.{}.attn_output", Role::Linear),
+    trunk("encoder.layer.{}.attn_ln", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("encoder.layer.{}.mlp.up_gate_proj", "blk.{}.ffn_up", Role::Linear),
+    trunk("encoder.layer.{}.mlp.down_proj", "blk.{}.ffn_down", Role::Linear),
+    trunk("encoder.layer.{}.mlp_ln", "blk.{}.layer_output_norm", Role::Vector),
+];
+
 const MODERNBERT: &[Row] = &[
     trunk("embeddings.tok_embeddings", "token_embd", Role::TokenEmbedding),
     trunk("embeddings.norm", "token_embd_norm", Role::Vector),
@@ -190,6 +218,7 @@ const OLD_PARAMETERS: &[(&str, &str)] = &[("gamma", "weight"), ("beta", "bias")]
 const COPIES: &[(&str, &str)] = &[
     ("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"),
     ("cls.predictions.decoder.bias", "cls.predictions.bias"),
+    ("lm_head.decoder.weight", "embeddings.word_embeddings.weight"),
     ("decoder.weight", "embeddings.tok_embeddings.weight"),
 ];
 

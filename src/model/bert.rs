@@ -7,7 +7,7 @@
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
-use super::postnorm::{self, Family, LayerNames, Positions, Settings, Table};
+use super::postnorm::{self, Biases, Family, LayerNames, Positions, Settings, Table};
 use super::trunk::Trunk;
 use crate::engine::graph::Activation;
 use crate::error::Result;
@@ -43,6 +43,13 @@ pub(super) const BERT: Family = Family {
         down: "output.dense",
         norm: "output.LayerNorm",
     },
+    fused: None,
+    gated: None,
+    biases: Biases { attention: true, up: true, down: true },
+    rotary: postnorm::no_rotary,
+    position_kind: "absolute",
+    length: "max_position_embeddings",
+    activation: None,
     bias: postnorm::no_bias,
     pooler: Some("pooler.dense"),
     heads: HEADS,
@@ -78,16 +85,19 @@ pub(super) const EXTRACT: Row = Row {
     layers: &[linear("qa_outputs", Width::Fixed(2))],
 };
 
+/// Labels of texts, from the pooler.
+pub(super) const CLASSIFY: Row = Row {
+    kind: Kind::Classify,
+    classes: &["ForSequenceClassification"],
+    tensors: "classifier.",
+    input: Input::Pooler,
+    crf: None,
+    layers: &[linear("classifier", Width::Labels)],
+};
+
 /// The heads of BERT's classes in `transformers`. Where several have the same tensors, see `heads::take`.
 pub(super) const HEADS: &[Row] = &[
-    Row {
-        kind: Kind::Classify,
-        classes: &["ForSequenceClassification"],
-        tensors: "classifier.",
-        input: Input::Pooler,
-        crf: None,
-        layers: &[linear("classifier", Width::Labels)],
-    },
+    CLASSIFY,
     Row {
         kind: Kind::NextSentence,
         classes: &["ForNextSentencePrediction", "ForPreTraining"],

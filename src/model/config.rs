@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::heads::{Kind, Row};
 use super::loader::Loader;
-use super::{albert, bert, distilbert, electra, ernie, modernbert, mpnet, roberta, trunk::Trunk};
+use super::{albert, bert, distilbert, electra, ernie, gte, modernbert, mpnet, nomic_bert, roberta, trunk::Trunk};
 use crate::engine::graph::Activation;
 use crate::error::{Error, ErrorKind, Result, fail};
 
@@ -27,6 +27,8 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["ernie"], heads: bert::HEADS, build: ernie::build },
     Family { model_types: &["mpnet"], heads: mpnet::HEADS, build: mpnet::build },
     Family { model_types: &["modernbert"], heads: modernbert::HEADS, build: modernbert::build },
+    Family { model_types: &["nomic_bert"], heads: nomic_bert::HEADS, build: nomic_bert::build },
+    Family { model_types: &["gte"], heads: gte::HEADS, build: gte::build },
 ];
 
 /// The `model_type`s that open.

@@ -15,7 +15,7 @@ use super::heads::{self, Ground, Row};
 use super::loader::Loader;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::Graph;
-use crate::engine::graph::{Activation, Attention, Bias, Index, Lookup, Norm, ValueId, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Half, Index, Lookup, Norm, Rotary, ValueId, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// One family of post-norm encoders.
@@ -38,12 +38,36 @@ pub(super) struct Family {
     pub layers: fn(&Fields<'_>, &Sizes) -> Result<Vec<String>>,
     /// The tensors of a layer.
     pub names: LayerNames,
+    /// Queries, keys and values as one layer, where they are not three.
+    pub fused: Option<&'static str>,
+    /// The layers in place of `up`, one above the other, where the feed-forward part has a gate, and the half that is activated.
+    pub gated: Option<(&'static [&'static str], Half)>,
+    pub biases: Biases,
+    /// Rotary positions, where the family has them.
+    pub rotary: fn(&Fields<'_>, &Sizes) -> Result<Option<Rotary>>,
+    /// What `position_embedding_type` says, where it is stated.
+    pub position_kind: &'static str,
+    /// What config.json calls the number of positions.
+    pub length: &'static str,
+    /// The activation, where config.json does not choose it.
+    pub activation: Option<Activation>,
     /// What attention adds to its scores, in all layers.
     pub bias: fn(&Fields<'_>, &mut Loader, &Sizes) -> Result<Bias>,
     /// The linear layer on the first token, with tanh, where the family has one.
     pub pooler: Option<&'static str>,
     /// Its heads.
     pub heads: &'static [Row],
+}
+
+/// Which linear layers of the trunk have a bias.
+#[derive(Clone, Copy)]
+pub(super) struct Biases {
+    /// Queries, keys, values and the layer behind attention.
+    pub attention: bool,
+    /// The first layer of the feed-forward part.
+    pub up: bool,
+    /// The second.
+    pub down: bool,
 }
 
 /// What config.json calls the sizes.
@@ -107,17 +131,23 @@ pub(super) fn no_bias(_: &Fields<'_>, _: &mut Loader, _: &Sizes) -> Result<Bias>
     Ok(Bias::None)
 }
 
+/// Positions that turn nothing.
+pub(super) fn no_rotary(_: &Fields<'_>, _: &Sizes) -> Result<Option<Rotary>> {
+    Ok(None)
+}
+
 /// Builds the trunk of a model of `family`.
 ///
 /// # Errors
 /// `Unsupported` or `InvalidFile` for what config.json says, `InvalidTensor` for a checkpoint that does not have what it says.
 pub(super) fn build(family: &'static Family, config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
-    refuse_variants(config)?;
+    refuse_variants(family, config)?;
     let (mut sizes, offset) = sizes(family, config)?;
     let epsilon = family.settings.epsilon.map_or(Ok(EPSILON), |field| config.epsilon_or(field, EPSILON))?;
-    let activation = config.activation(family.settings.activation)?;
+    let activation = family.activation.map_or_else(|| config.activation(family.settings.activation), Ok)?;
+    let rotary = (family.rotary)(config, &sizes)?;
     loader.set_prefix(family.prefix);
-    let mut trunk = Builder { family, config, loader, graph: Graph::new(), sizes: sizes.clone(), epsilon, activation };
+    let mut trunk = Builder { family, config, loader, graph: Graph::new(), sizes: sizes.clone(), epsilon, activation, rotary };
     let bias = (family.bias)(config, trunk.loader, &sizes)?;
     let (tokens, embedded) = trunk.embeddings(offset)?;
     let mut hidden_states = vec![embedded];
@@ -148,8 +178,8 @@ const EPSILON: f32 = 1e-12;
 const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
 
 /// Options that change what is computed and that no graph here has.
-fn refuse_variants(config: &Fields<'_>) -> Result<()> {
-    config.only("position_embedding_type", &json!("absolute"))?;
+fn refuse_variants(family: &Family, config: &Fields<'_>) -> Result<()> {
+    config.only("position_embedding_type", &json!(family.position_kind))?;
     config.only("is_decoder", &json!(false))?;
     config.only("add_cross_attention", &json!(false))
 }
@@ -157,7 +187,7 @@ fn refuse_variants(config: &Fields<'_>) -> Result<()> {
 /// The sizes, and the row of the position table that the first token has.
 fn sizes(family: &Family, config: &Fields<'_>) -> Result<(Sizes, usize)> {
     let names = &family.settings;
-    let rows = config.size("max_position_embeddings")?;
+    let rows = config.size(family.length)?;
     let offset = match family.positions {
         Positions::FromZero => 0,
         Positions::AfterPadding { .. } => padding(family, config)?.map_or(0, |id| id as usize + 1),
@@ -173,7 +203,7 @@ fn sizes(family: &Family, config: &Fields<'_>) -> Result<(Sizes, usize)> {
         heads: config.size(names.heads)?,
         intermediate: config.size(names.intermediate)?,
         positions,
-        segments: config.size_or("type_vocab_size", 2)?,
+        segments: config.id_or("type_vocab_size", 2)? as usize,
     };
     if !sizes.hidden.is_multiple_of(sizes.heads) {
         let told = format!("config.json: {} {} is not a multiple of {} {}", names.hidden, sizes.hidden, names.heads, sizes.heads);
@@ -202,10 +232,11 @@ struct Builder<'a, 'c> {
     sizes: Sizes,
     epsilon: f32,
     activation: Activation,
+    rotary: Option<Rotary>,
 }
 
 /// A linear layer's weights and its number of outputs.
-struct Linear(WeightId, WeightId, usize);
+struct Linear(WeightId, Option<WeightId>, usize);
 
 /// The weights of a layer.
 struct Layer {
@@ -227,6 +258,7 @@ impl Builder<'_, '_> {
         for table in self.family.tables {
             let (name, rows, index) = match *table {
                 Table::Words(name) => (name, self.sizes.vocabulary, Index::Token),
+                Table::Segments(_) if self.sizes.segments == 0 => continue,
                 // A table of one row leaves nothing to choose.
                 Table::Segments(name) if self.sizes.segments == 1 => (name, 1, Index::Always(0)),
                 Table::Segments(name) => (name, self.sizes.segments, Index::Segment),
@@ -241,7 +273,7 @@ impl Builder<'_, '_> {
         let embedded = self.graph.embed(lookups, Some(norm), width);
         match &self.family.projection {
             Some(projection) if projection.always || width != hidden => {
-                let linear = self.linear(&[projection.name.to_owned()], width, hidden)?;
+                let linear = self.linear(&[projection.name.to_owned()], width, hidden, true)?;
                 Ok((tokens, self.apply(&linear, embedded, Activation::Identity)))
             }
             _ => Ok((tokens, embedded)),
@@ -250,36 +282,56 @@ impl Builder<'_, '_> {
 
     fn load(&mut self, layer: &str) -> Result<Layer> {
         let Sizes { hidden, intermediate, .. } = self.sizes;
-        let names = &self.family.names;
+        let Family { names, fused, gated, biases, .. } = self.family;
         let at = |part: &str| format!("{layer}{part}");
         Ok(Layer {
-            qkv: self.linear(&[names.query, names.key, names.value].map(at), hidden, 3 * hidden)?,
-            mixed: self.linear(&[at(names.mixed)], hidden, hidden)?,
+            qkv: match fused {
+                Some(name) => self.linear(&[at(name)], hidden, 3 * hidden, biases.attention)?,
+                None => self.linear(&[names.query, names.key, names.value].map(at), hidden, 3 * hidden, biases.attention)?,
+            },
+            mixed: self.linear(&[at(names.mixed)], hidden, hidden, biases.attention)?,
             mixed_norm: self.norm(&at(names.mixed_norm), hidden)?,
-            up: self.linear(&[at(names.up)], hidden, intermediate)?,
-            down: self.linear(&[at(names.down)], intermediate, hidden)?,
+            up: match gated {
+                Some((layers, _)) => {
+                    let layers: Vec<String> = layers.iter().copied().map(at).collect();
+                    self.linear(&layers, hidden, 2 * intermediate, biases.up)?
+                }
+                None => self.linear(&[at(names.up)], hidden, intermediate, biases.up)?,
+            },
+            down: self.linear(&[at(names.down)], intermediate, hidden, biases.down)?,
             norm: self.norm(&at(names.norm), hidden)?,
         })
     }
 
     fn append(&mut self, layer: &Layer, bias: &Bias, input: ValueId) -> ValueId {
         let Sizes { hidden, heads, .. } = self.sizes;
-        let qkv = self.apply(&layer.qkv, input, Activation::Identity);
+        let mut qkv = self.apply(&layer.qkv, input, Activation::Identity);
+        if let Some(rotary) = &self.rotary {
+            qkv = self.graph.rotate(qkv, rotary.clone());
+        }
         let mixed = self.graph.attention(qkv, Attention { bias: bias.clone(), ..Attention::plain(heads, hidden / heads) });
         let projected = self.apply(&layer.mixed, mixed, Activation::Identity);
         let attended = self.graph.add_norm(projected, input, layer.mixed_norm);
-        let wide = self.apply(&layer.up, attended, self.activation);
+        let wide = match self.family.gated {
+            Some((_, activated)) => {
+                let both = self.apply(&layer.up, attended, Activation::Identity);
+                self.graph.gate(both, self.activation, activated)
+            }
+            None => self.apply(&layer.up, attended, self.activation),
+        };
         let narrow = self.apply(&layer.down, wide, Activation::Identity);
         self.graph.add_norm(narrow, attended, layer.norm)
     }
 
     fn apply(&mut self, linear: &Linear, input: ValueId, activation: Activation) -> ValueId {
-        self.graph.linear(input, linear.0, Some(linear.1), activation, linear.2)
+        self.graph.linear(input, linear.0, linear.1, activation, linear.2)
     }
 
-    fn linear(&mut self, names: &[String], inputs: usize, outputs: usize) -> Result<Linear> {
+    fn linear(&mut self, names: &[String], inputs: usize, outputs: usize, has_bias: bool) -> Result<Linear> {
         let named = |suffix: &str| names.iter().map(|n| format!("{n}.{suffix}")).collect::<Vec<_>>();
-        Ok(Linear(self.loader.matrix(&named("weight"), outputs, inputs)?, self.loader.vector(&named("bias"), outputs)?, outputs))
+        let weight = self.loader.matrix(&named("weight"), outputs, inputs)?;
+        let bias = has_bias.then(|| self.loader.vector(&named("bias"), outputs)).transpose()?;
+        Ok(Linear(weight, bias, outputs))
     }
 
     fn norm(&mut self, name: &str, width: usize) -> Result<Norm> {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::config::Fields;
-use crate::error::Result;
+use super::trunk::Sizes;
+use crate::engine::graph::Rotary;
+use crate::error::{ErrorKind, Result, fail};
 
 /// The base that `field` states, or else `default`.
 pub(super) fn base(config: &Fields<'_>, field: &str, default: f64) -> Result<f64> {
@@ -25,6 +27,26 @@ pub(super) fn stated(parameters: &Fields<'_>) -> Result<Option<f64>> {
     parameters.only("rope_type", &json!("default"))?;
     parameters.only("partial_rotary_factor", &json!(1.0))?;
     parameters.get("rope_theta").map(|_| base(parameters, "rope_theta", 0.0)).transpose()
+}
+
+/// The base of a family whose layers are alike: in `rope_parameters`, or `rope_theta`, or else `default`.
+pub(super) fn of(config: &Fields<'_>, default: f64) -> Result<f64> {
+    config.only("rope_scaling", &serde_json::Value::Null)?;
+    let older = base(config, "rope_theta", default)?;
+    match config.get("rope_parameters") {
+        None => Ok(older),
+        Some(value) => Ok(stated(&Fields::new("config.json: rope_parameters", value)?)?.unwrap_or(older)),
+    }
+}
+
+/// Positions that turn all pairs of a head.
+pub(super) fn whole_heads(sizes: &Sizes, base: f64) -> Result<Rotary> {
+    let head_size = sizes.hidden / sizes.heads;
+    if !head_size.is_multiple_of(2) {
+        let told = format!("config.json: {} numbers of each of {} heads are no pairs", head_size, sizes.heads);
+        return fail(ErrorKind::InvalidFile, told);
+    }
+    Ok(Rotary { head_size, frequencies: frequencies(base, head_size) })
 }
 
 /// The angle of each pair from one place to the next: `1 / base^(2i / dimensions)`, in f32 and rounded where the reference rounds.

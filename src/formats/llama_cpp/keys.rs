@@ -13,11 +13,11 @@ use crate::quant::Dtype;
 
 /// Key and field of each whole number; the first name of a field is the usual one, the others are some families'.
 const SIZES: &[(&str, &[&str])] = &[
-    ("context_length", &["max_position_embeddings"]),
-    ("embedding_length", &["hidden_size", "dim"]),
-    ("feed_forward_length", &["intermediate_size", "hidden_dim"]),
-    ("block_count", &["num_hidden_layers", "n_layers"]),
-    ("attention.head_count", &["num_attention_heads", "n_heads"]),
+    ("context_length", &["max_position_embeddings", "n_positions"]),
+    ("embedding_length", &["hidden_size", "dim", "n_embd"]),
+    ("feed_forward_length", &["intermediate_size", "hidden_dim", "n_inner"]),
+    ("block_count", &["num_hidden_layers", "n_layers", "n_layer"]),
+    ("attention.head_count", &["num_attention_heads", "n_heads", "n_head"]),
 ];
 
 /// The name that config.json uses of these, and its value.
@@ -27,12 +27,18 @@ fn stated(config: &Json, names: &[&'static str]) -> Option<(&'static str, u64)> 
 
 const EPSILON: &str = "attention.layer_norm_epsilon";
 
+const EPSILON_FIELD: &str = "layer_norm_eps";
+
 /// The architectures whose field of the epsilon is not the usual one: field, and number where it is not stated.
 const EPSILON_FIELDS: &[(&str, &str, f64)] = &[("modern-bert", "norm_eps", 1e-5)];
 
-fn epsilon_field(arch: &str) -> (&'static str, f64) {
+/// The authors' form of NomicBERT's config.json.
+const AUTHORS_EPSILON: &str = "layer_norm_epsilon";
+
+fn epsilon_field(arch: &str, config: &Json) -> (&'static str, f64) {
+    let usual = if config.get(AUTHORS_EPSILON).is_some() { AUTHORS_EPSILON } else { EPSILON_FIELD };
     let own = EPSILON_FIELDS.iter().find(|(name, ..)| *name == arch);
-    own.map_or(("layer_norm_eps", 1e-12), |(_, field, default)| (field, *default))
+    own.map_or((usual, 1e-12), |(_, field, default)| (field, *default))
 }
 const SEGMENTS: (&str, &str) = ("tokenizer.ggml.token_type_count", "type_vocab_size");
 const CAUSAL: &str = "attention.causal";
@@ -86,7 +92,7 @@ pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option
         };
         into.set(format!("{arch}.{key}"), Value::U32(size));
     }
-    let (field, default) = epsilon_field(arch);
+    let (field, default) = epsilon_field(arch, config);
     let epsilon = config.get(field).and_then(Json::as_f64).unwrap_or(default);
     into.set(format!("{arch}.{EPSILON}"), Value::F32(epsilon as f32));
     more_keys::describe(arch, config, into);
@@ -128,7 +134,7 @@ pub(in super::super) fn check(family: &Family, metadata: &Metadata, config: &Jso
     let arch = family.architecture;
     refuse_causal(arch, metadata)?;
     more_keys::check(arch, metadata, config)?;
-    let (key, field) = (format!("{arch}.{EPSILON}"), epsilon_field(arch).0);
+    let (key, field) = (format!("{arch}.{EPSILON}"), epsilon_field(arch, config).0);
     if let (Some(stated), Some(theirs)) = (epsilon(&key, metadata)?, config.get(field).and_then(Json::as_f64))
         && stated as f32 != theirs as f32
     {
@@ -213,7 +219,7 @@ pub(in super::super) fn folder_files(
     let Some(epsilon) = epsilon(&key, metadata)? else {
         return fail(ErrorKind::InvalidFile, format!("setting {key:?} is missing; convert the model again"));
     };
-    config.insert(epsilon_field(arch).0.into(), json!(epsilon));
+    config.insert(epsilon_field(arch, &Json::Null).0.into(), json!(epsilon));
     more_keys::fields(arch, metadata, &mut config)?;
     config.insert(SEGMENTS.1.into(), json!(segments));
     refuse_causal(arch, metadata)?;

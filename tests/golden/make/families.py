@@ -15,8 +15,8 @@ from models import LONG, PAIRS, SPECIAL, TEXTS, VOCABULARY, WORDS, make, write_j
 
 import sentencepiece
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, decoders, models as kinds, normalizers, pre_tokenizers, processors, trainers
-from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, CamembertConfig, CamembertTokenizer, DistilBertConfig, ElectraConfig, ErnieConfig,
-                          ModernBertConfig, MPNetConfig, MPNetTokenizer, PreTrainedTokenizerFast, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
+from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, CamembertConfig, CamembertTokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GteConfig,
+                          ModernBertConfig, MPNetConfig, MPNetTokenizer, NomicBertConfig, PreTrainedTokenizerFast, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
 
 # Special tokens of these families inside a text, among them the padding that takes no position.
 TEXTS[7] = "<mask> inside a text, <pad> and </s> too <pad><pad> [MASK] at the end"
@@ -154,6 +154,10 @@ FAMILIES = {
     "tiny-modernbert-biases": family("modernbert", ModernBertConfig, generic, 40, modern(
         24, 1, 3, 20, 380, 40, local_attention=9, norm_bias=True, attention_bias=True, mlp_bias=True, hidden_activation="gelu_pytorch_tanh", norm_eps=1e-3,
         layer_types=["sliding_attention", "full_attention", "sliding_attention"]), pooler=False),
+    "tiny-nomic": family("nomic_bert", NomicBertConfig, wordpiece, 40, sizes(32, 4, 2, 50, "silu", 400, 40), pooler=False),
+    # No segments.
+    "tiny-gte": family("gte", GteConfig, wordpiece, 40, sizes(36, 3, 2, 44, "gelu", 400, 40, type_vocab_size=0,
+                                                             rope_parameters=dict(rope_type="default", rope_theta=300.0)), pooler=False),
 }
 for i, spec in enumerate(FAMILIES.values()):
     spec["seed"] = 200 + i

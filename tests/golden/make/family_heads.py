@@ -21,7 +21,8 @@ from models import ROOT as MODELS, TORCH, VERSIONS, randomise
 import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForPreTraining, AutoModelForQuestionAnswering,
-                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, ModernBertConfig, MPNetConfig,
+                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, GteConfig, ModernBertConfig,
+                          MPNetConfig, NomicBertConfig,
                           RobertaConfig, XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 ROOT = MODELS.parent / "families"
@@ -41,6 +42,8 @@ FAMILIES = {
     "modernbert": ModernBertConfig(**SIZES | MODERN, local_attention=4),
     "modernbert-mean": ModernBertConfig(**SIZES | MODERN, local_attention=4, classifier_pooling="mean", classifier_bias=True, classifier_activation="relu", norm_bias=True,
                                         attention_bias=True, mlp_bias=True),
+    "nomic": NomicBertConfig(**SIZES, rope_parameters=dict(rope_type="default", rope_theta=50.0)),
+    "gte": GteConfig(**SIZES, hidden_act="gelu"),
 }
 
 # Folder, class, the kind of head by the names of `cloze`, and what the class's answer holds for it.
@@ -51,6 +54,8 @@ HEADS = [
     ("fill-mask", AutoModelForMaskedLM, {"fill_mask": lambda out: out.logits[0]}),
     ("multiple-choice", AutoModelForMultipleChoice, {}),
 ]
+# Families that do not have all of them.
+FEWER = dict.fromkeys(["nomic", "gte"], ["classify", "tag", "fill-mask"])
 PRETRAINING = {
     "albert": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.sop_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
     "ernie": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.seq_relationship_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
@@ -71,7 +76,7 @@ def write_family(name, config):
     folder = ROOT / name
     shutil.rmtree(folder, ignore_errors=True)
     given, two = inputs(config)
-    heads = HEADS + ([PRETRAINING[name]] if name in PRETRAINING else [])
+    heads = [head for head in HEADS if name not in FEWER or head[0] in FEWER[name]] + ([PRETRAINING[name]] if name in PRETRAINING else [])
     expected = dict(made_by="tests/golden/make/family_heads.py", versions=VERSIONS, inputs=given, heads=[])
     for i, (kind, auto, answers) in enumerate(heads):
         labels = {} if kind not in ("classify", "tag") else dict(num_labels=3)
