@@ -373,16 +373,16 @@ fn inspect_shows_a_folder_that_does_not_open_and_says_why() {
         std::fs::copy(PathBuf::from(model()).join(name), folder.path().join(name)).unwrap();
     }
     let mut config: Value = serde_json::from_slice(&std::fs::read(folder.path().join("config.json")).unwrap()).unwrap();
-    config["hidden_act"] = "swish".into();
+    config["hidden_act"] = "no_such_function".into();
     std::fs::write(folder.path().join("config.json"), config.to_string()).unwrap();
     let here = folder.path().to_str().unwrap();
     let done = cloze(&["inspect", "-m", here], "");
     assert_eq!(done.code, 1);
-    assert!(done.err.contains("swish") && done.out.contains("word_embeddings"), "{}\n{}", done.err, done.out);
+    assert!(done.err.contains("no_such_function") && done.out.contains("word_embeddings"), "{}\n{}", done.err, done.out);
     let done = cloze(&["inspect", "-m", here, "--json"], "");
     let value: Value = serde_json::from_str(&done.out).unwrap();
-    assert!(done.code == 1 && value["model"].is_null() && value["error"].as_str().unwrap().contains("swish"));
-    cloze(&["encode", "-m", here, "a text"], "").failed(1, "swish");
+    assert!(done.code == 1 && value["model"].is_null() && value["error"].as_str().unwrap().contains("no_such_function"));
+    cloze(&["encode", "-m", here, "a text"], "").failed(1, "no_such_function");
 }
 
 #[test]

@@ -297,3 +297,69 @@ fn docs_models_md_has_the_table_that_the_code_says() {
         assert!(text == fresh, "docs/models.md is stale: run `CLOZE_UPDATE_DOCS=1 cargo test --test families` and commit it");
     }
 }
+
+/// A folder of tests/golden/models with these fields of config.json changed (null takes one away).
+fn changed(folder: &str, fields: &serde_json::Value) -> cloze::Result<Model> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(golden(&format!("models/{folder}"))).unwrap() {
+        let path = entry.unwrap().path();
+        if !path.is_file() {
+            continue;
+        }
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let mut bytes = std::fs::read(&path).unwrap();
+        if name == "config.json" {
+            let mut config: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            for (field, value) in fields.as_object().unwrap() {
+                config[field] = value.clone();
+            }
+            bytes = serde_json::to_vec(&config).unwrap();
+        }
+        files.push((name, bytes));
+    }
+    Model::load_files(files.into_iter().filter(|(name, _)| name != "modules.json").collect(), &Options::default())
+}
+
+#[test]
+fn settings_of_deberta_that_cannot_be_are_errors_that_name_the_field() {
+    use serde_json::json;
+    for (folder, fields, told) in [
+        ("tiny-deberta-v3", json!({"pos_att_type": ["c2p", "p2p"]}), "pos_att_type"),
+        ("tiny-deberta-v3", json!({"pos_att_type": 7}), "pos_att_type"),
+        ("tiny-deberta-v3", json!({"pos_att_type": [7]}), "pos_att_type"),
+        ("tiny-deberta-v3", json!({"pos_att_type": null}), "relative_attention"),
+        ("tiny-deberta-v3", json!({"relative_attention": false}), "relative_attention"),
+        ("tiny-deberta-v3", json!({"relative_attention": "yes"}), "relative_attention"),
+        ("tiny-deberta-v3", json!({"position_buckets": 1}), "position_buckets"),
+        ("tiny-deberta-v3", json!({"position_buckets": 250}), "position_buckets"),
+        ("tiny-deberta-v3", json!({"position_buckets": 1.5}), "position_buckets"),
+        ("tiny-deberta-v3", json!({"position_buckets": 99_999_999_999u64}), "position_buckets"),
+        ("tiny-deberta-v3", json!({"max_relative_positions": "far"}), "max_relative_positions"),
+        ("tiny-deberta-v3", json!({"max_relative_positions": 7}), "position_buckets"),
+        ("tiny-deberta-v3", json!({"max_position_embeddings": 1 << 20}), "max_position_embeddings"),
+        ("tiny-deberta-v3", json!({"norm_rel_ebd": "batch_norm"}), "norm_rel_ebd"),
+        ("tiny-deberta-v3", json!({"attention_head_size": 5}), "attention_head_size"),
+        ("tiny-deberta-v3", json!({"type_vocab_size": -1}), "type_vocab_size"),
+        ("tiny-deberta-v3", json!({"embedding_size": 0}), "embedding_size"),
+        ("tiny-deberta-v2-conv", json!({"conv_kernel_size": 2}), "conv_kernel_size"),
+        ("tiny-deberta-v2-conv", json!({"conv_kernel_size": 1001}), "conv_kernel_size"),
+        ("tiny-deberta-v2-conv", json!({"conv_groups": 2}), "conv_groups"),
+        ("tiny-deberta-v2-conv", json!({"conv_act": "swoosh"}), "conv_act"),
+        // Tensors that the changed configuration has no place for, or misses.
+        ("tiny-deberta-v2-conv", json!({"conv_kernel_size": null}), "encoder.conv"),
+        ("tiny-deberta-v2-conv", json!({"conv_kernel_size": 5}), "encoder.conv.conv.weight"),
+        ("tiny-deberta-v2-conv", json!({"pos_att_type": "p2c"}), "pos_query_proj"),
+        ("tiny-deberta-v2-conv", json!({"share_att_key": true}), "pos_key_proj"),
+        ("tiny-deberta-v2-conv", json!({"type_vocab_size": 0}), "token_type_embeddings"),
+        ("tiny-deberta-v3", json!({"position_buckets": 10}), "encoder.rel_embeddings.weight"),
+        ("tiny-deberta-v3", json!({"norm_rel_ebd": "none"}), "encoder.LayerNorm"),
+        ("tiny-deberta-v3", json!({"position_biased_input": true}), "position_embeddings"),
+    ] {
+        let e = changed(folder, &fields).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::InvalidFile | ErrorKind::Unsupported | ErrorKind::InvalidTensor), "{fields}: {e}");
+        assert!(e.message().contains(told), "{fields}: {e}");
+    }
+    // What changes nothing: a table of positions that the configuration does not use is allowed, as in the reference.
+    assert!(changed("tiny-deberta-v3", &json!({"max_relative_positions": 120})).is_ok());
+    assert!(changed("tiny-deberta-v2-conv", &json!({"position_biased_input": false})).is_ok());
+}

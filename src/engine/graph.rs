@@ -111,6 +111,12 @@ pub struct Attention {
 }
 
 impl Attention {
+    /// How many products a score sums; scores are divided by its root before softmax.
+    pub fn products(&self) -> usize {
+        let terms = if let Bias::Disentangled(positions) = &self.bias { positions.terms() } else { 1 };
+        self.head_size * terms
+    }
+
     /// Every token looks at every token, by its scores alone (Vaswani et al., Attention Is All You Need, 2017).
     pub fn plain(heads: usize, head_size: usize) -> Attention {
         Attention { heads, head_size, bias: Bias::None, span: Span::ALL }
@@ -169,16 +175,46 @@ pub enum Bias {
     /// The distance, to either side, times a negative number for each head (Press et al., Train Short, Test Long: Attention with Linear
     /// Biases, 2022; symmetric as in encoders): here, the numbers without their sign.
     Slopes(Arc<[f32]>),
+    /// What queries and keys say to the distance between them; scores are scaled with it (He et al., DeBERTa, 2021).
+    Disentangled(Disentangled),
 }
 
 impl Bias {
     /// The number for the distance `key - query` in head `head` of `heads`; `table` gives the numbers of a weight.
     pub fn at<'w>(&self, distance: isize, head: usize, heads: usize, table: &impl Fn(WeightId) -> &'w [f32]) -> f32 {
         match self {
-            Bias::None => 0.0,
+            // Disentangled terms depend on the tokens, too.
+            Bias::None | Bias::Disentangled(_) => 0.0,
             Bias::Relative(relative) => table(relative.table)[relative.bucket(distance) * heads + head],
             Bias::Slopes(slopes) => -slopes[head] * distance.unsigned_abs() as f32,
         }
+    }
+}
+
+/// Disentangled attention: to the product of a query and a key come that of the query with a row that the distance has among keys,
+/// and that of the key with a row that it has among queries. The sum is scaled by `1 / sqrt(head_size * terms)`, of one to three terms.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Disentangled {
+    /// For each head the rows that queries meet, (places, head_size), of role [`Role::Head`](crate::engine::Role::Head); none
+    /// without this term.
+    pub keys: Vec<WeightId>,
+    /// For each head the rows that keys meet.
+    pub queries: Vec<WeightId>,
+    /// The row of each distance, query's place minus key's, from `-reach` to `reach`; never falling. Distances beyond have the row of
+    /// the end.
+    pub places: Arc<[u32]>,
+}
+
+impl Disentangled {
+    /// The row of the distance `query - key`.
+    pub fn place(&self, distance: isize) -> usize {
+        let reach = (self.places.len() / 2) as isize;
+        self.places[(distance.clamp(-reach, reach) + reach) as usize] as usize
+    }
+
+    /// How many products are summed.
+    pub fn terms(&self) -> usize {
+        1 + usize::from(!self.keys.is_empty()) + usize::from(!self.queries.is_empty())
     }
 }
 
@@ -298,6 +334,15 @@ pub enum Op {
         /// The norm.
         norm: Norm,
     },
+    /// Each token's row with those around it in its sequence: (tokens, width) -> (tokens, size * width). A column becomes `size` numbers
+    /// side by side, those of the tokens from `size / 2` before to `size / 2` behind, zero where there is none. A linear layer over it is
+    /// a convolution.
+    Neighbours {
+        /// Token rows.
+        input: ValueId,
+        /// How many tokens, odd.
+        size: usize,
+    },
     /// The rows of the tokens that the batch picks: (tokens, width) -> (picked, width).
     Pick {
         /// Token rows.
@@ -353,6 +398,7 @@ impl Op {
             | Op::Pool { input, .. }
             | Op::Norm { input, .. }
             | Op::Gate { input, .. }
+            | Op::Neighbours { input, .. }
             | Op::Pick { input }
             | Op::Scores { input, .. }
             | Op::Terms { input, .. } => vec![*input],
@@ -448,6 +494,12 @@ impl Graph {
         self.push(Op::Norm { input, norm }, rows, width)
     }
 
+    /// Appends [`Op::Neighbours`] of `size` tokens.
+    pub fn neighbours(&mut self, input: ValueId, size: usize) -> ValueId {
+        let width = self.node(input).width * size;
+        self.push(Op::Neighbours { input, size }, Rows::Tokens, width)
+    }
+
     /// Appends [`Op::Pick`].
     pub fn pick(&mut self, input: ValueId) -> ValueId {
         let width = self.node(input).width;
@@ -518,6 +570,7 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
         | Op::Pool { input, .. }
         | Op::Norm { input, .. }
         | Op::Gate { input, .. }
+        | Op::Neighbours { input, .. }
         | Op::Pick { input }
         | Op::Scores { input, .. }
         | Op::Terms { input, .. } => *input = to(*input),

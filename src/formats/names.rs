@@ -126,6 +126,7 @@ const FAMILIES: &[Family] = &[
     family("modernbert", "modern-bert", "model.", &[MODERNBERT]),
     family("nomic_bert", "nomic-bert", "nomic_bert.", &[NOMIC, POOLER, &[head("classifier", "cls.output")]]),
     family("gte", "gte", "gte.", &[GTE, POOLER, &[head("classifier", "cls.output")]]),
+    family("deberta-v2", "deberta-v2", "deberta.", &[EMBEDDINGS, DEBERTA, FEED_FORWARD]),
 ];
 
 /// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
@@ -138,6 +139,24 @@ const DISTILBERT: &[Row] = &[
     trunk("transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up", Role::Linear),
     trunk("transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down", Role::Linear),
     trunk("transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm", Role::Vector),
+];
+
+/// llama.cpp has no name for what meets distances, nor for the convolution.
+const DEBERTA: &[Row] = &[
+    trunk("embeddings.embed_proj", "token_embd_up", Role::Linear),
+    trunk("encoder.rel_embeddings", "attn_rel_embd", Role::SmallEmbedding),
+    trunk("encoder.LayerNorm", "attn_rel_embd_norm", Role::Vector),
+    trunk("encoder.layer.{}.attention.self.query_proj", "blk.{}.attn_q", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.key_proj", "blk.{}.attn_k", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.value_proj", "blk.{}.attn_v", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.pos_query_proj", "blk.{}.attn_rel_q", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.pos_key_proj", "blk.{}.attn_rel_k", Role::Linear),
+    trunk("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", Role::Linear),
+    trunk("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("encoder.conv.conv", "conv", Role::Linear),
+    trunk("encoder.conv.LayerNorm", "conv_norm", Role::Vector),
+    head("pooler.dense", "cls.dense"),
+    head("classifier", "cls.output"),
 ];
 
 /// `{}` is the group of layers, followed by the number of the set of weights in it.

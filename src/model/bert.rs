@@ -23,6 +23,7 @@ pub(super) const BERT: Family = Family {
         intermediate: "intermediate_size",
         activation: "hidden_act",
         epsilon: Some("layer_norm_eps"),
+        segments: 2,
     },
     tables: &[
         Table::Words("embeddings.word_embeddings"),

@@ -22,6 +22,7 @@ const DISTILBERT: &Family = &Family {
         intermediate: "hidden_dim",
         activation: "activation",
         epsilon: None,
+        segments: 2,
     },
     tables: &[Table::Words("embeddings.word_embeddings"), Table::Positions("embeddings.position_embeddings")],
     layers,

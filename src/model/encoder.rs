@@ -58,7 +58,7 @@ impl Encoder {
     /// # Errors
     /// Whatever [`config::build`] and the engine refuse: unsupported options, missing, unknown or damaged tensors.
     pub fn new(config: &Value, tensors: Weights, sentence: &mut SentenceModules, setup: &Setup<'_>) -> Result<Encoder> {
-        let mut loader = Loader::new(tensors);
+        let mut loader = Loader::new(tensors, setup.isa);
         let mut trunk = config::build(config, &mut loader)?;
         if let Some(class) = sentence.activation.as_ref().filter(|_| !trunk.heads.is_empty()) {
             // As in sentence-transformers, before what config.json says.
@@ -68,8 +68,8 @@ impl Encoder {
         let pooling = PoolingModule::read(sentence.pooling.as_ref(), trunk.sizes.hidden)?;
         let sparse = SparseModule::read(sentence.splade.as_ref(), trunk.sizes.vocabulary)?;
         let dense = std::mem::take(&mut sentence.dense).into_iter().map(|m| Dense::new(m, &mut loader)).collect::<Result<_>>()?;
+        let parameters = loader.parameters();
         let weights = loader.into_weights();
-        let parameters = weights.iter().flat_map(|w| &w.tensors).map(|t| t.shape().iter().product::<usize>()).sum();
         let int8 = match setup.precision {
             Some(precision) => precision == Precision::Int8,
             None => weights.iter().any(in_blocks),

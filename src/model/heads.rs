@@ -95,6 +95,8 @@ pub(super) enum LayerRow {
     /// `weight` where the checkpoint has it, else the trunk's own token embedding; the bias is the first of `biases` that the
     /// checkpoint has. As in `transformers`, which ties what is missing or equal and nothing else.
     Decoder { weight: &'static str, biases: &'static [&'static str] },
+    /// A decoder over the trunk's own token embedding, whatever else the checkpoint or config.json has.
+    OwnDecoder { bias: &'static str },
 }
 
 impl LayerRow {
@@ -102,7 +104,7 @@ impl LayerRow {
     fn is_in(&self, loader: &Loader) -> bool {
         match self {
             LayerRow::Linear { name, .. } | LayerRow::Dense { name, .. } | LayerRow::Norm { name } => loader.has(&format!("{name}.weight")),
-            LayerRow::Decoder { .. } => true,
+            LayerRow::Decoder { .. } | LayerRow::OwnDecoder { .. } => true,
         }
     }
 }
@@ -303,12 +305,13 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
             let (weight, bias) = (vector("weight")?, ground.norm_bias.then(|| vector("bias")).transpose()?);
             Ok((Layer::Norm(Norm { weight, bias, epsilon: ground.epsilon }), inputs))
         }
+        LayerRow::OwnDecoder { bias } => {
+            let width = vocabulary_of(inputs, loader, ground)?;
+            let bias = loader.vector(&[(*bias).to_owned()], width)?;
+            Ok((Layer::Decoder { table: ground.tokens, bias, width }, width))
+        }
         LayerRow::Decoder { weight, biases } => {
-            let (width, columns) = (loader.count(ground.tokens), loader.width(ground.tokens));
-            if columns != inputs {
-                let told = format!("the token embedding has {columns} columns, and its decoder reads {inputs}");
-                return fail(ErrorKind::InvalidTensor, told);
-            }
+            let width = vocabulary_of(inputs, loader, ground)?;
             let table = if loader.has(weight) {
                 loader.table(weight, width, inputs)?
             } else if config.flag_or("tie_word_embeddings", true)? {
@@ -324,4 +327,14 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
             Ok((Layer::Decoder { table, bias, width }, width))
         }
     }
+}
+
+/// The rows of the token embedding, whose columns a decoder reads.
+fn vocabulary_of(inputs: usize, loader: &Loader, ground: &Ground) -> Result<usize> {
+    let columns = loader.width(ground.tokens);
+    if columns != inputs {
+        let told = format!("the token embedding has {columns} columns, and its decoder reads {inputs}");
+        return fail(ErrorKind::InvalidTensor, told);
+    }
+    Ok(loader.count(ground.tokens))
 }

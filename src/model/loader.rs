@@ -6,7 +6,7 @@ use crate::engine::graph::WeightId;
 use crate::engine::{Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{Weights, nearest};
-use crate::quant::Tensor;
+use crate::quant::{Bytes, Dtype, Tensor};
 
 /// Takes tensors out of a checkpoint and lists them for the engine.
 pub(super) struct Loader {
@@ -15,6 +15,8 @@ pub(super) struct Loader {
     weights: Vec<Weight>,
     /// Every name that was asked for.
     asked: Vec<String>,
+    parameters: usize,
+    isa: Option<String>,
 }
 
 /// Old names of a parameter (TensorFlow's), and the name that checkpoints use today.
@@ -22,8 +24,10 @@ const OLD_NAMES: &[(&str, &str)] = &[("LayerNorm.weight", "LayerNorm.gamma"), ("
 
 impl Loader {
     /// A loader of `tensors`, whose names may all begin with `prefix` or none.
-    pub(super) fn new(tensors: Weights) -> Loader {
-        Loader { tensors, prefix: String::new(), weights: Vec::new(), asked: Vec::new() }
+    /// What is made of weights as they are loaded is computed on the instruction set `isa`.
+    pub(super) fn new(tensors: Weights, isa: Option<&str>) -> Loader {
+        let (prefix, weights, asked) = (String::new(), Vec::new(), Vec::new());
+        Loader { tensors, prefix, weights, asked, parameters: 0, isa: isa.map(str::to_owned) }
     }
 
     /// From here on, names begin with `prefix` if any tensor's does.
@@ -60,6 +64,59 @@ impl Loader {
     /// The embedding table `name`.
     pub(super) fn table(&mut self, name: &str, rows: usize, width: usize) -> Result<WeightId> {
         self.weight(Role::Table, &[name.to_owned()], &[rows, width])
+    }
+
+    /// The convolution `name`, (outputs, inputs, size), as a matrix over rows with their neighbours.
+    pub(super) fn convolution(&mut self, name: &str, outputs: usize, inputs: usize, size: usize) -> Result<WeightId> {
+        let tensor = self.take(name, &[outputs, inputs, size])?;
+        self.parameters += tensor.elements();
+        let flat = Tensor::new(tensor.dtype(), vec![outputs, inputs * size], tensor.bytes().clone());
+        let Some(flat) = flat else {
+            let told = format!("tensor {:?} has type {}, in which it is no matrix", self.named(name), tensor.dtype().name());
+            return fail(ErrorKind::InvalidTensor, told);
+        };
+        Ok(self.push(Role::Matrix, self.named(name), vec![flat]))
+    }
+
+    /// Takes the tensor `name` as a weight that the engine does not see: what is made of it is given back with [`Loader::made`].
+    pub(super) fn source(&mut self, role: Role, name: &str, shape: &[usize]) -> Result<Weight> {
+        let tensor = self.take(name, shape)?;
+        self.parameters += tensor.elements();
+        Ok(Weight { name: self.named(name), role, tensors: vec![tensor] })
+    }
+
+    /// Part `part` of a weight that was taken, as a weight of its own.
+    pub(super) fn part(&self, id: WeightId, part: usize) -> Weight {
+        let Weight { name, role, tensors } = &self.weights[id.0];
+        Weight { name: name.clone(), role: *role, tensors: vec![tensors[part].clone()] }
+    }
+
+    /// A weight made of others: (rows, columns), of f32.
+    pub(super) fn made(&mut self, role: Role, name: String, rows: usize, numbers: &[f32]) -> Result<WeightId> {
+        let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let Some(tensor) = Tensor::new(Dtype::F32, vec![rows, numbers.len() / rows.max(1)], Bytes::owned(bytes)) else {
+            return fail(ErrorKind::InvalidTensor, format!("{name}: its numbers do not fill {rows} rows"));
+        };
+        Ok(self.push(role, name, vec![tensor]))
+    }
+
+    fn push(&mut self, role: Role, name: String, tensors: Vec<Tensor>) -> WeightId {
+        self.weights.push(Weight { name, role, tensors });
+        WeightId(self.weights.len() - 1)
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The instruction set that was asked for.
+    pub(super) fn isa(&self) -> Option<&str> {
+        self.isa.as_deref()
+    }
+
+    /// Numbers of the checkpoint in use.
+    pub(super) fn parameters(&self) -> usize {
+        self.parameters
     }
 
     /// The columns of a weight that was taken.
@@ -99,10 +156,10 @@ impl Loader {
     }
 
     fn weight(&mut self, role: Role, names: &[String], shape: &[usize]) -> Result<WeightId> {
-        let tensors = names.iter().map(|n| self.take(n, shape)).collect::<Result<_>>()?;
-        let name = names.iter().map(|n| format!("{}{n}", self.prefix)).collect::<Vec<_>>().join(" + ");
-        self.weights.push(Weight { name, role, tensors });
-        Ok(WeightId(self.weights.len() - 1))
+        let tensors = names.iter().map(|n| self.take(n, shape)).collect::<Result<Vec<_>>>()?;
+        let name = names.iter().map(|n| self.named(n)).collect::<Vec<_>>().join(" + ");
+        self.parameters += tensors.iter().map(Tensor::elements).sum::<usize>();
+        Ok(self.push(role, name, tensors))
     }
 
     fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {

@@ -9,6 +9,7 @@ mod albert;
 mod bert;
 pub mod config;
 pub mod crf;
+mod deberta;
 mod dense;
 mod distilbert;
 mod electra;

@@ -42,6 +42,7 @@ const AUTHORS: Family = Family {
         intermediate: "n_inner",
         activation: "activation_function",
         epsilon: Some("layer_norm_epsilon"),
+        segments: 2,
     },
     length: "n_positions",
     activation: Some(Activation::Silu),

@@ -14,8 +14,8 @@ use super::config::Fields;
 use super::heads::{self, Ground, Row};
 use super::loader::Loader;
 use super::trunk::{Sizes, Trunk};
-use crate::engine::Graph;
 use crate::engine::graph::{Activation, Attention, Bias, Half, Index, Lookup, Norm, Rotary, ValueId, WeightId};
+use crate::engine::{Graph, Weight};
 use crate::error::{ErrorKind, Result, fail};
 
 /// One family of post-norm encoders.
@@ -79,6 +79,8 @@ pub(super) struct Settings {
     pub activation: &'static str,
     /// The epsilon of norms; where there is no such field it is 1e-12.
     pub epsilon: Option<&'static str>,
+    /// How many segments there are where `type_vocab_size` does not say; 0 where a model may have none.
+    pub segments: u32,
 }
 
 /// A table of embeddings by its tensor's name.
@@ -141,41 +143,26 @@ pub(super) fn no_rotary(_: &Fields<'_>, _: &Sizes) -> Result<Option<Rotary>> {
 /// # Errors
 /// `Unsupported` or `InvalidFile` for what config.json says, `InvalidTensor` for a checkpoint that does not have what it says.
 pub(super) fn build(family: &'static Family, config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
-    refuse_variants(family, config)?;
-    let (mut sizes, offset) = sizes(family, config)?;
-    let epsilon = family.settings.epsilon.map_or(Ok(EPSILON), |field| config.epsilon_or(field, EPSILON))?;
-    let activation = family.activation.map_or_else(|| config.activation(family.settings.activation), Ok)?;
-    let rotary = (family.rotary)(config, &sizes)?;
-    loader.set_prefix(family.prefix);
-    let mut trunk = Builder { family, config, loader, graph: Graph::new(), sizes: sizes.clone(), epsilon, activation, rotary };
-    let bias = (family.bias)(config, trunk.loader, &sizes)?;
-    let (tokens, embedded) = trunk.embeddings(offset)?;
+    let mut trunk = Builder::new(family, config, loader)?;
+    let bias = (family.bias)(config, trunk.loader, &trunk.sizes)?;
+    let (tokens, embedded) = trunk.embeddings()?;
     let mut hidden_states = vec![embedded];
     let mut shared: HashMap<String, Layer> = HashMap::new();
-    for name in (family.layers)(config, &sizes)? {
+    for name in (family.layers)(config, &trunk.sizes)? {
         let layer = match shared.get(&name) {
             Some(layer) => layer,
             None => &*shared.entry(name.clone()).or_insert(trunk.load(&name)?),
         };
         hidden_states.push(trunk.append(layer, &bias, hidden_states[hidden_states.len() - 1]));
     }
-    sizes.layers = hidden_states.len() - 1;
-    let pooler = trunk.pooler()?;
-    let Builder { graph, loader, .. } = trunk;
-    let ground = Ground { hidden: sizes.hidden, pooler: pooler.is_some(), tokens, epsilon, norm_bias: true };
-    let heads::Found { heads, unanswered } = heads::take(family.heads, config, loader, &ground)?;
-    loader.refuse_leftovers(|name| {
-        let bare = name.strip_prefix(family.prefix).unwrap_or(name);
-        BUFFERS.contains(&bare) || unanswered.iter().any(|head| name.starts_with(head))
-    })?;
-    Ok(Trunk { family: family.name, sizes, graph, hidden_states, pooler, heads })
+    trunk.finish(tokens, hidden_states, BUFFERS)
 }
 
 /// The epsilon of norms where config.json states none.
 const EPSILON: f32 = 1e-12;
 
 /// Tensors of a checkpoint that nothing is computed with.
-const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
+pub(super) const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
 
 /// Options that change what is computed and that no graph here has.
 fn refuse_variants(family: &Family, config: &Fields<'_>) -> Result<()> {
@@ -203,7 +190,7 @@ fn sizes(family: &Family, config: &Fields<'_>) -> Result<(Sizes, usize)> {
         heads: config.size(names.heads)?,
         intermediate: config.size(names.intermediate)?,
         positions,
-        segments: config.id_or("type_vocab_size", 2)? as usize,
+        segments: config.id_or("type_vocab_size", names.segments)? as usize,
     };
     if !sizes.hidden.is_multiple_of(sizes.heads) {
         let told = format!("config.json: {} {} is not a multiple of {} {}", names.hidden, sizes.hidden, names.heads, sizes.heads);
@@ -224,23 +211,33 @@ fn padding(family: &Family, config: &Fields<'_>) -> Result<Option<u32>> {
     }
 }
 
-struct Builder<'a, 'c> {
+/// A trunk in the making.
+pub(super) struct Builder<'a, 'c> {
     family: &'static Family,
-    config: &'a Fields<'c>,
-    loader: &'a mut Loader,
-    graph: Graph,
-    sizes: Sizes,
-    epsilon: f32,
+    pub config: &'a Fields<'c>,
+    pub loader: &'a mut Loader,
+    pub graph: Graph,
+    pub sizes: Sizes,
+    /// The row of the position table that the first token has.
+    offset: usize,
+    pub epsilon: f32,
     activation: Activation,
     rotary: Option<Rotary>,
 }
 
 /// A linear layer's weights and its number of outputs.
-struct Linear(WeightId, Option<WeightId>, usize);
+pub(super) struct Linear(WeightId, Option<WeightId>, usize);
+
+impl Linear {
+    /// Part `part` of the layers that were stacked: its weight and its bias.
+    pub(super) fn part(&self, loader: &Loader, part: usize) -> (Weight, Option<Weight>) {
+        (loader.part(self.0, part), self.1.map(|bias| loader.part(bias, part)))
+    }
+}
 
 /// The weights of a layer.
-struct Layer {
-    qkv: Linear,
+pub(super) struct Layer {
+    pub qkv: Linear,
     mixed: Linear,
     mixed_norm: Norm,
     up: Linear,
@@ -248,9 +245,35 @@ struct Layer {
     norm: Norm,
 }
 
-impl Builder<'_, '_> {
+impl<'a, 'c> Builder<'a, 'c> {
+    /// Reads the sizes of a model of `family`.
+    pub(super) fn new(family: &'static Family, config: &'a Fields<'c>, loader: &'a mut Loader) -> Result<Self> {
+        refuse_variants(family, config)?;
+        let (sizes, offset) = sizes(family, config)?;
+        let epsilon = family.settings.epsilon.map_or(Ok(EPSILON), |field| config.epsilon_or(field, EPSILON))?;
+        let activation = family.activation.map_or_else(|| config.activation(family.settings.activation), Ok)?;
+        let rotary = (family.rotary)(config, &sizes)?;
+        loader.set_prefix(family.prefix);
+        Ok(Builder { family, config, loader, graph: Graph::new(), sizes, offset, epsilon, activation, rotary })
+    }
+
+    /// Takes the pooler and the heads, and refuses tensors that are left, `buffers` of the trunk aside.
+    pub(super) fn finish(mut self, tokens: WeightId, hidden_states: Vec<ValueId>, buffers: &[&str]) -> Result<Trunk> {
+        let pooler = self.pooler()?;
+        let Builder { family, config, loader, graph, mut sizes, epsilon, .. } = self;
+        sizes.layers = hidden_states.len() - 1;
+        let ground = Ground { hidden: sizes.hidden, pooler: pooler.is_some(), tokens, epsilon, norm_bias: true };
+        let heads::Found { heads, unanswered } = heads::take(family.heads, config, loader, &ground)?;
+        loader.refuse_leftovers(|name| {
+            let bare = name.strip_prefix(family.prefix).unwrap_or(name);
+            buffers.contains(&bare) || unanswered.iter().any(|head| name.starts_with(head))
+        })?;
+        Ok(Trunk { family: family.name, sizes, graph, hidden_states, pooler, heads })
+    }
+
     /// The token table, and the first hidden state.
-    fn embeddings(&mut self, offset: usize) -> Result<(WeightId, ValueId)> {
+    fn embeddings(&mut self) -> Result<(WeightId, ValueId)> {
+        let offset = self.offset;
         let hidden = self.sizes.hidden;
         let width = if self.family.projection.is_some() { self.config.size_or("embedding_size", 128)? } else { hidden };
         let padding = padding(self.family, self.config)?;
@@ -280,7 +303,8 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn load(&mut self, layer: &str) -> Result<Layer> {
+    /// Takes the weights of the layer whose tensors' names begin with `layer`.
+    pub(super) fn load(&mut self, layer: &str) -> Result<Layer> {
         let Sizes { hidden, intermediate, .. } = self.sizes;
         let Family { names, fused, gated, biases, .. } = self.family;
         let at = |part: &str| format!("{layer}{part}");
@@ -303,7 +327,8 @@ impl Builder<'_, '_> {
         })
     }
 
-    fn append(&mut self, layer: &Layer, bias: &Bias, input: ValueId) -> ValueId {
+    /// Appends a layer with this bias on its attention.
+    pub(super) fn append(&mut self, layer: &Layer, bias: &Bias, input: ValueId) -> ValueId {
         let Sizes { hidden, heads, .. } = self.sizes;
         let mut qkv = self.apply(&layer.qkv, input, Activation::Identity);
         if let Some(rotary) = &self.rotary {
@@ -323,18 +348,21 @@ impl Builder<'_, '_> {
         self.graph.add_norm(narrow, attended, layer.norm)
     }
 
-    fn apply(&mut self, linear: &Linear, input: ValueId, activation: Activation) -> ValueId {
+    /// Appends a linear layer.
+    pub(super) fn apply(&mut self, linear: &Linear, input: ValueId, activation: Activation) -> ValueId {
         self.graph.linear(input, linear.0, linear.1, activation, linear.2)
     }
 
-    fn linear(&mut self, names: &[String], inputs: usize, outputs: usize, has_bias: bool) -> Result<Linear> {
+    /// Takes the linear layers `names`, stacked.
+    pub(super) fn linear(&mut self, names: &[String], inputs: usize, outputs: usize, has_bias: bool) -> Result<Linear> {
         let named = |suffix: &str| names.iter().map(|n| format!("{n}.{suffix}")).collect::<Vec<_>>();
         let weight = self.loader.matrix(&named("weight"), outputs, inputs)?;
         let bias = has_bias.then(|| self.loader.vector(&named("bias"), outputs)).transpose()?;
         Ok(Linear(weight, bias, outputs))
     }
 
-    fn norm(&mut self, name: &str, width: usize) -> Result<Norm> {
+    /// Takes a norm.
+    pub(super) fn norm(&mut self, name: &str, width: usize) -> Result<Norm> {
         let mut vector = |part| self.loader.vector(&[format!("{name}.{part}")], width);
         Ok(Norm { weight: vector("weight")?, bias: Some(vector("bias")?), epsilon: self.epsilon })
     }

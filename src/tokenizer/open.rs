@@ -144,6 +144,7 @@ fn from_pieces(bytes: &[u8], files: &Files<'_>, special: SpecialTokens) -> Resul
         lowercase: option("do_lower_case")?,
         keep_accents: option("keep_accents")?,
         prefix_space: option("add_prefix_space")?,
+        split_punctuation: option("split_by_punct")?,
     };
     pieces::build(kind, bytes, settings, &special.completed(kind.special))
 }

@@ -4,13 +4,15 @@
 //! for it before each word. As the classes of `transformers` 5 that these rows are named after.
 
 use tokenizers::models::unigram::Unigram;
-use tokenizers::normalizers::{Lowercase, NFKD, NormalizerWrapper, Precompiled, Replace, Sequence, StripAccents};
+use tokenizers::normalizers::replace::ReplacePattern;
+use tokenizers::normalizers::{Lowercase, NFC, NFKD, NormalizerWrapper, Precompiled, Replace, Sequence, Strip, StripAccents};
 use tokenizers::pre_tokenizers::PreTokenizerWrapper;
 use tokenizers::pre_tokenizers::metaspace::{Metaspace, PrependScheme};
+use tokenizers::pre_tokenizers::punctuation::Punctuation;
 use tokenizers::pre_tokenizers::sequence::Sequence as PreTokenizers;
 use tokenizers::pre_tokenizers::whitespace::WhitespaceSplit;
 use tokenizers::processors::template::TemplateProcessing;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{AddedToken, SplitDelimiterBehavior, Tokenizer};
 
 use super::content::guarded;
 use super::sentencepiece::Model;
@@ -29,15 +31,25 @@ pub(super) struct Kind {
     before: &'static [Before],
     /// How many of the model's pieces these stand for.
     skipped: usize,
-    /// Whether the mask comes behind the pieces.
+    /// Whether the mask comes behind the pieces, unless it is one.
     mask_last: bool,
-    /// The id of the token for unknown pieces.
-    unknown: usize,
-    /// Whether texts are lower-cased and lose their accents, unless the files say otherwise.
-    plain: bool,
+    /// The id of the token for unknown pieces; without one, that of the piece of its name, else 1.
+    unknown: Option<usize>,
+    texts: Texts,
     /// `$A`, `$B` and special tokens, with their segments.
     single: &'static [(Piece, u32)],
     pair: &'static [(Piece, u32)],
+}
+
+/// What becomes of a text before it is cut into words.
+#[derive(Clone, Copy, PartialEq)]
+enum Texts {
+    /// The model's own normaliser; words are cut at white space.
+    Normalised,
+    /// Lower-cased and without accents, unless the files say otherwise, then the model's own normaliser.
+    Plain,
+    /// Composed (NFC) in place of the model's own normaliser, white space joined; lower-cased and cut at punctuation where the files say so.
+    Composed,
 }
 
 /// A token before the model's own pieces.
@@ -61,6 +73,10 @@ const EOS: (Piece, u32) = (Piece::Token("eos_token"), 0);
 const ROBERTA_SINGLE: &[(Piece, u32)] = &[BOS, (Piece::A, 0), EOS];
 const ROBERTA_PAIR: &[(Piece, u32)] = &[BOS, (Piece::A, 0), EOS, EOS, (Piece::B, 0), EOS];
 
+const BERT_SINGLE: &[(Piece, u32)] = &[(Piece::Token("cls_token"), 0), (Piece::A, 0), (Piece::Token("sep_token"), 0)];
+const BERT_PAIR: &[(Piece, u32)] =
+    &[(Piece::Token("cls_token"), 0), (Piece::A, 0), (Piece::Token("sep_token"), 0), (Piece::B, 1), (Piece::Token("sep_token"), 1)];
+
 /// Every family with such a vocabulary. A new one is one row.
 pub(super) const KINDS: &[Kind] = &[
     Kind {
@@ -71,8 +87,8 @@ pub(super) const KINDS: &[Kind] = &[
         before: &[Before::Named("bos_token"), Before::Named("pad_token"), Before::Named("eos_token"), Before::Named("unk_token")],
         skipped: 3,
         mask_last: true,
-        unknown: 3,
-        plain: false,
+        unknown: Some(3),
+        texts: Texts::Normalised,
         single: ROBERTA_SINGLE,
         pair: ROBERTA_PAIR,
     },
@@ -90,8 +106,8 @@ pub(super) const KINDS: &[Kind] = &[
         ],
         skipped: 1,
         mask_last: true,
-        unknown: 3,
-        plain: false,
+        unknown: Some(3),
+        texts: Texts::Normalised,
         single: ROBERTA_SINGLE,
         pair: ROBERTA_PAIR,
     },
@@ -111,16 +127,31 @@ pub(super) const KINDS: &[Kind] = &[
         before: &[],
         skipped: 0,
         mask_last: false,
-        unknown: 1,
-        plain: true,
-        single: &[(Piece::Token("cls_token"), 0), (Piece::A, 0), (Piece::Token("sep_token"), 0)],
-        pair: &[
-            (Piece::Token("cls_token"), 0),
-            (Piece::A, 0),
-            (Piece::Token("sep_token"), 0),
-            (Piece::B, 1),
-            (Piece::Token("sep_token"), 1),
+        unknown: Some(1),
+        texts: Texts::Plain,
+        single: BERT_SINGLE,
+        pair: BERT_PAIR,
+    },
+    Kind {
+        class: "DebertaV2Tokenizer",
+        model_type: "deberta-v2",
+        file: "spm.model",
+        special: &[
+            Usual::new("bos_token", "[CLS]"),
+            Usual::new("eos_token", "[SEP]"),
+            Usual::new("unk_token", "[UNK]"),
+            Usual::new("sep_token", "[SEP]"),
+            Usual::new("pad_token", "[PAD]"),
+            Usual::new("cls_token", "[CLS]"),
+            Usual::new("mask_token", "[MASK]"),
         ],
+        before: &[],
+        skipped: 0,
+        mask_last: true,
+        unknown: None,
+        texts: Texts::Composed,
+        single: BERT_SINGLE,
+        pair: BERT_PAIR,
     },
 ];
 
@@ -130,6 +161,7 @@ pub(super) struct Settings {
     pub lowercase: Option<bool>,
     pub keep_accents: Option<bool>,
     pub prefix_space: Option<bool>,
+    pub split_punctuation: Option<bool>,
 }
 
 /// Builds the tokenizer that the reference's class is.
@@ -138,13 +170,23 @@ pub(super) fn build(kind: &Kind, bytes: &[u8], settings: Settings, special: &Spe
     let added = added(&model);
     let normalizer = normalizer(kind, &model.charsmap, settings)?;
     let vocabulary = vocabulary(kind, model.pieces, special)?;
-    let unigram = guarded("its pieces", || Unigram::from(vocabulary, Some(kind.unknown), false))?;
+    let by_name = || vocabulary.iter().position(|piece| *piece == (special.name("unk_token"), 0.0)).unwrap_or(1);
+    let unknown = kind.unknown.unwrap_or_else(by_name);
+    let unigram = guarded("its pieces", || Unigram::from(vocabulary, Some(unknown), false))?;
     let mut inner = Tokenizer::new(unigram);
     let malformed = |e: tokenizers::Error| Error::new(ErrorKind::InvalidFile, e.to_string());
     inner.with_normalizer(normalizer).map_err(malformed)?;
-    let scheme = if settings.prefix_space.unwrap_or(true) { PrependScheme::Always } else { PrependScheme::Never };
-    let words: [PreTokenizerWrapper; 2] = [WhitespaceSplit.into(), Metaspace::new('\u{2581}', scheme, true).into()];
-    inner.with_pre_tokenizer(Some(PreTokenizers::new(words.to_vec())));
+    let scheme = match (settings.prefix_space.unwrap_or(true), kind.texts) {
+        (true, _) => PrependScheme::Always,
+        (false, Texts::Composed) => PrependScheme::First,
+        (false, _) => PrependScheme::Never,
+    };
+    let first: Option<PreTokenizerWrapper> = match kind.texts {
+        Texts::Normalised | Texts::Plain => Some(WhitespaceSplit.into()),
+        Texts::Composed => settings.split_punctuation.unwrap_or(false).then(|| Punctuation::new(SplitDelimiterBehavior::Isolated).into()),
+    };
+    let words = first.into_iter().chain([Metaspace::new('\u{2581}', scheme, true).into()]);
+    inner.with_pre_tokenizer(Some(PreTokenizers::new(words.collect())));
     inner.with_decoder(Some(Metaspace::new('\u{2581}', scheme, true)));
     special.register(&mut inner)?;
     guarded("its controls", || inner.add_tokens(added).map(|_| ()))?;
@@ -162,20 +204,32 @@ fn added(model: &Model) -> Vec<AddedToken> {
 }
 
 fn vocabulary(kind: &Kind, pieces: Vec<(String, f64)>, special: &SpecialTokens) -> Result<Vec<(String, f64)>> {
-    if pieces.len() <= kind.skipped.max(kind.unknown) {
+    if pieces.len() <= kind.skipped.max(kind.unknown.unwrap_or(1)) {
         return fail(ErrorKind::InvalidFile, format!("it has {} pieces, too few for a {}", pieces.len(), kind.class));
     }
     let before = kind.before.iter().map(|before| match before {
         Before::Named(name) => (special.name(name), 0.0),
         Before::Unused(text, score) => ((*text).to_owned(), *score),
     });
-    let mask = kind.mask_last.then(|| (special.name("mask_token"), 0.0));
+    let named = special.name("mask_token");
+    // A family without tokens of its own before the pieces may have the mask among them.
+    let there = kind.before.is_empty() && pieces.iter().any(|(text, _)| *text == named);
+    let mask = (kind.mask_last && !there).then_some((named, 0.0));
     Ok(before.chain(pieces.into_iter().skip(kind.skipped)).chain(mask).collect())
 }
 
 fn normalizer(kind: &Kind, charsmap: &[u8], settings: Settings) -> Result<Option<NormalizerWrapper>> {
     let mut steps: Vec<NormalizerWrapper> = Vec::new();
-    if kind.plain {
+    if kind.texts == Texts::Composed {
+        if settings.lowercase.unwrap_or(false) {
+            steps.push(Lowercase.into());
+        }
+        let space = ReplacePattern::Regex(r"\s{2,}|[\n\r\t]".to_owned());
+        steps.push(guarded("a replacement", || Replace::new(space, " "))?.into());
+        steps.extend([NFC.into(), Strip::new(false, true).into()]);
+        return Ok(Some(Sequence::new(steps).into()));
+    }
+    if kind.texts == Texts::Plain {
         for quotes in ["``", "''"] {
             steps.push(guarded("a replacement", || Replace::new(quotes, "\""))?.into());
         }

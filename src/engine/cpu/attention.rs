@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::disentangled::{self, Positions};
 use super::gemm::{Ahead, PANEL, Start, Tile, row_stride, split};
 use super::kernels::Kernels;
 use crate::engine::graph::{Attention, Bias, Span, WeightId};
@@ -34,6 +35,10 @@ pub(super) struct Head {
     pub size: usize,
     /// What [`diagonals`] wrote; null for no bias.
     pub bias: *const f32,
+    /// Products with positions that are added to the scores.
+    pub positions: Option<Positions>,
+    /// What the sum is multiplied by.
+    pub scale: f32,
     /// Which keys a query sees.
     pub span: Span,
 }
@@ -64,9 +69,10 @@ impl Head {
 
 /// Numbers of scratch that the bias of a sequence of `tokens` needs, in whole cache lines.
 pub(super) fn bias_len(attention: &Attention, tokens: usize) -> usize {
-    match attention.bias {
+    match &attention.bias {
         Bias::None => 0,
         Bias::Relative(_) | Bias::Slopes(_) => (2 * tokens).next_multiple_of(16),
+        Bias::Disentangled(positions) => disentangled::scratch_len(positions, tokens),
     }
 }
 
@@ -83,7 +89,7 @@ pub(super) unsafe fn diagonals<'w>(
     scratch: *mut f32,
 ) -> *const f32 {
     let Attention { heads, head_size, ref bias, .. } = *attention;
-    if *bias == Bias::None {
+    if matches!(bias, Bias::None | Bias::Disentangled(_)) {
         return std::ptr::null();
     }
     // SAFETY: the caller's contract; `2 * tokens - 1` numbers are used.
@@ -138,13 +144,15 @@ pub(super) unsafe fn attend(kernels: &Kernels, head: &Head, scratch: *mut f32) {
             };
             multiply(kernels, &score, rows, keys.len().next_multiple_of(PANEL), scores, stride);
             let mut inverse = [0f32; QUERIES];
-            let factor = 1.0 / (size as f32).sqrt();
+            if let Some(positions) = &head.positions {
+                positions.add(kernels, head, first..first + rows, &keys, scores, stride);
+            }
             for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
                 let (row, query) = (scores.add(r * stride), first + r);
                 let seen = head.span.seen(query..query + 1, tokens);
                 let own = row.add(seen.start - keys.start);
                 head.add_bias(query, &seen, own);
-                *sum = (kernels.softmax)(own, seen.len(), seen.len().next_multiple_of(PANEL), factor);
+                *sum = (kernels.softmax)(own, seen.len(), seen.len().next_multiple_of(PANEL), head.scale);
                 // What this query does not see and others of the block do.
                 std::slice::from_raw_parts_mut(row, seen.start - keys.start).fill(0.0);
                 std::slice::from_raw_parts_mut(own.add(seen.len()), keys.end - seen.end).fill(0.0);
@@ -167,17 +175,17 @@ pub(super) unsafe fn attend(kernels: &Kernels, head: &Head, scratch: *mut f32) {
 }
 
 /// Left side, depth and packed right side of a product.
-struct Product {
-    a: *const f32,
-    a_stride: usize,
-    depth: usize,
-    panels: *const f32,
+pub(super) struct Product {
+    pub a: *const f32,
+    pub a_stride: usize,
+    pub depth: usize,
+    pub panels: *const f32,
     /// Numbers from one panel to the next.
-    panel: usize,
+    pub panel: usize,
 }
 
 /// `out[rows, columns] = a * panels`; `columns` is a multiple of PANEL.
-unsafe fn multiply(kernels: &Kernels, p: &Product, rows: usize, columns: usize, out: *mut f32, out_stride: usize) {
+pub(super) unsafe fn multiply(kernels: &Kernels, p: &Product, rows: usize, columns: usize, out: *mut f32, out_stride: usize) {
     for (panel, first, rows) in tiles(rows, columns, kernels.tile_rows) {
         // SAFETY: the caller gives `rows` rows of A and of the output, and columns / PANEL panels.
         unsafe {

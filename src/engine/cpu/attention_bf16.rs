@@ -81,13 +81,15 @@ pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch
             };
             multiply(kernels, bf16, &score, rows, keys.len().next_multiple_of(PANEL), scores, stride);
             let mut inverse = [0f32; QUERIES];
-            let factor = 1.0 / (size as f32).sqrt();
+            if let Some(positions) = &head.positions {
+                positions.add(kernels, head, first..first + rows, &keys, scores, stride);
+            }
             for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
                 let (row, query) = (scores.add(r * stride), first + r);
                 let seen = head.span.seen(query..query + 1, tokens);
                 let own = row.add(seen.start - keys.start);
                 head.add_bias(query, &seen, own);
-                *sum = (bf16.softmax)(own, seen.len(), seen.len().next_multiple_of(2), factor);
+                *sum = (bf16.softmax)(own, seen.len(), seen.len().next_multiple_of(2), head.scale);
                 if seen != keys {
                     spread(row.cast(), seen.start - keys.start, seen.len(), keys.len().next_multiple_of(2));
                 }

@@ -3,7 +3,7 @@
 use super::gemm::PANEL;
 use super::pack::{Matrix, Packed};
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Relative, Rotary, Rows, WeightId};
+use crate::engine::graph::{Attention, Bias, Disentangled, Graph, Index, Lookup, Node, Norm, Op, Relative, Rotary, Rows, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// # Errors
@@ -41,7 +41,7 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
         }
         Op::Attention { qkv, attention: Attention { heads, head_size, bias, .. } } => {
             let sizes = *head_size > 0 && node.width == heads * head_size && width(*qkv) == 3 * node.width;
-            sizes && fits_bias(bias, *heads, weights)
+            sizes && fits_bias(bias, (*heads, *head_size), weights)
         }
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
         Op::Add { input, residual } => width(*input) == node.width && width(*residual) == node.width,
@@ -51,6 +51,9 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
             heads && 2 * frequencies.len() <= *head_size && width(*qkv) == node.width && graph.node(*qkv).rows == Rows::Tokens
         }
         Op::Norm { input, norm: n } => width(*input) == node.width && norm(n),
+        Op::Neighbours { input, size } => {
+            size % 2 == 1 && width(*input).checked_mul(*size) == Some(node.width) && graph.node(*input).rows == Rows::Tokens
+        }
         Op::Pick { input } => width(*input) == node.width && graph.node(*input).rows == Rows::Tokens,
         Op::Scores { input, table, bias } => {
             let table = weights.table(*table);
@@ -77,7 +80,7 @@ fn readers_agree(graph: &Graph, weights: &Packed) -> bool {
     })
 }
 
-fn fits_bias(bias: &Bias, heads: usize, weights: &Packed) -> bool {
+fn fits_bias(bias: &Bias, (heads, head_size): (usize, usize), weights: &Packed) -> bool {
     match bias {
         Bias::None => true,
         Bias::Slopes(slopes) => slopes.len() == heads,
@@ -86,6 +89,13 @@ fn fits_bias(bias: &Bias, heads: usize, weights: &Packed) -> bool {
             let needed = highest.and_then(|bucket| (bucket + 1).checked_mul(heads));
             let holds = |needed| weights.vector(*table).is_some_and(|table| table.len() >= needed);
             buckets.len() % 2 == 1 && needed.is_some_and(holds)
+        }
+        Bias::Disentangled(Disentangled { keys, queries, places }) => {
+            let needed = places.last().map_or(usize::MAX, |place| *place as usize + 1);
+            let holds = |m: Matrix<'_>| m.depth == head_size && m.int8.is_none() && m.holds(needed);
+            let rows =
+                |ids: &[WeightId]| ids.is_empty() || ids.len() == heads && ids.iter().all(|id| weights.matrix(*id).is_some_and(holds));
+            places.len() % 2 == 1 && places.is_sorted() && rows(keys) && rows(queries)
         }
     }
 }

@@ -16,6 +16,7 @@ mod buffer;
 mod calibrate;
 mod check;
 mod decoder;
+mod disentangled;
 mod dot;
 mod gated;
 mod gemm;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::attention::{self, Head, attend};
 use super::attention_bf16;
 use super::buffer::Buffer;
+use super::disentangled::Positions;
 use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
 use super::int8::BLOCK;
@@ -17,7 +18,7 @@ use super::pack::Matrix;
 use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Activation, Attention, Graph, Index, Lookup, Node, Norm, Op, Reduce, ValueId, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Reduce, ValueId, WeightId};
 use crate::quant::Tensor;
 
 /// A run's data, shared by the threads that work on it.
@@ -71,6 +72,7 @@ impl Work {
                 Op::Add { input, residual } => self.add(step, task, *input, *residual),
                 Op::Gate { input, activation, activated } => self.gate(step, task, *input, (*activation, *activated)),
                 Op::Rotate { qkv, rotary } => self.rotate(step, task, *qkv, rotary),
+                Op::Neighbours { input, size } => self.neighbours(step, task, *input, *size),
                 Op::Pick { input } => self.pick(step, task, *input),
                 Op::Scores { input, table, bias } => self.scores(step, task, *input, (*table, *bias), thread),
                 Op::Terms { input, table, bias, terms } => self.terms(step, task, *input, (*table, *bias), *terms, thread),
@@ -257,6 +259,24 @@ impl Work {
         }
     }
 
+    unsafe fn neighbours(&self, step: usize, task: usize, input: ValueId, size: usize) {
+        let before = size / 2;
+        for row in self.chunk(step, task) {
+            let sequence = self.batch.rows(self.batch.offsets().partition_point(|o| *o <= row) - 1);
+            // SAFETY: the input is complete; this task alone writes its chunk's rows.
+            let out = unsafe { self.write(step, row) };
+            for place in 0..size {
+                let at = (row + place).checked_sub(before).filter(|at| sequence.contains(at));
+                let columns = out.iter_mut().skip(place).step_by(size);
+                match at {
+                    // SAFETY: as above.
+                    Some(at) => columns.zip(unsafe { self.read(input.index(), at) }).for_each(|(o, x)| *o = *x),
+                    None => columns.for_each(|o| *o = 0.0),
+                }
+            }
+        }
+    }
+
     unsafe fn pick(&self, step: usize, task: usize, input: ValueId) {
         for row in self.chunk(step, task) {
             // SAFETY: the input is complete, and the batch picks only rows that it has; this task alone writes its chunk's rows.
@@ -372,6 +392,13 @@ impl Work {
             let first = self.row(qkv.index(), rows.start).cast_const();
             let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
             let bias = attention::diagonals(attention, |id| self.vector(id), head, rows.len(), scratch);
+            let positions = match &attention.bias {
+                Bias::Disentangled(positions) => {
+                    let rows_of = |ids: &[WeightId]| ids.get(head).map(|id| self.matrix(*id));
+                    Some(Positions::new(positions, rows_of(&positions.keys), rows_of(&positions.queries), rows.len(), scratch))
+                }
+                _ => None,
+            };
             let scratch = scratch.add(attention::bias_len(attention, rows.len()));
             let head = Head {
                 queries: first.add(head * size),
@@ -384,7 +411,12 @@ impl Work {
                 size,
                 bias,
                 span,
+                positions,
+                scale: 1.0 / (attention.products() as f32).sqrt(),
             };
+            if let Some(positions) = &head.positions {
+                positions.meet_keys(self.shared.kernels, &head);
+            }
             match self.shared.bf16 {
                 Some(bf16) => attention_bf16::attend(self.shared.kernels, bf16, &head, scratch),
                 None => attend(self.shared.kernels, &head, scratch),

@@ -7,7 +7,8 @@ use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{PANEL, Start, Tile};
 use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::kernels::{Kernels, NormRow};
-use crate::engine::graph::{Activation, Attention, Op, WeightId};
+use super::pack::Packed;
+use crate::engine::graph::{Activation, Attention, Bias, Op, WeightId};
 
 pub(super) const KERNELS: Kernels = Kernels {
     name: "reference",
@@ -149,21 +150,33 @@ unsafe fn activate(which: Activation, block: *mut f32, rows: usize, stride: usiz
 }
 
 /// What head `head` of an attention looks at, (tokens, tokens): row `i` has the softmax of the scaled products of query `i` with each
-/// key that it sees, plus the bias, as f32, and 0 for the others. `read` is what the operation reads, (tokens, 3 * heads * head_size), and `table` gives the numbers of a
-/// weight. Other operations look at nothing.
+/// key that it sees, plus the bias, as f32, and 0 for the others. `read` is what the operation reads, (tokens, 3 * heads * head_size). Other
+/// operations look at nothing.
 ///
 /// # Panics
 /// If `map` has not as many rows and columns as `read` has rows.
-pub(super) fn attention_map<'w>(op: &Op, table: impl Fn(WeightId) -> &'w [f32], read: &[f32], head: usize, map: &mut [f32]) {
-    let Op::Attention { attention: Attention { heads, head_size, bias, span }, .. } = op else { return map.fill(0.0) };
+pub(super) fn attention_map(op: &Op, weights: &Packed, read: &[f32], head: usize, map: &mut [f32]) {
+    let Op::Attention { attention: attention @ Attention { heads, head_size, bias, span }, .. } = op else { return map.fill(0.0) };
+    let table = |id| weights.vector(id).unwrap_or_default();
     let width = 3 * heads * head_size;
     let tokens = read.len() / width.max(1);
     assert_eq!(map.len(), tokens * tokens, "a map is as wide as it is high");
     let part = |row: usize, which: usize| &read[row * width + (which * heads + head) * head_size..][..*head_size];
-    let scale = 1.0 / (*head_size as f64).sqrt();
+    let scale = 1.0 / (attention.products() as f64).sqrt();
     for (i, row) in map.chunks_exact_mut(tokens.max(1)).enumerate() {
-        let product = |j: usize| part(i, 0).iter().zip(part(j, 1)).map(|(q, k)| f64::from(*q) * f64::from(*k)).sum::<f64>() * scale;
-        let bias = |j: usize| f64::from(bias.at(j as isize - i as isize, head, *heads, &table));
+        let product = |j: usize| dot(part(i, 0), part(j, 1).iter().copied()) * scale;
+        let bias = |j: usize| match bias {
+            Bias::Disentangled(positions) => {
+                let place = positions.place(i as isize - j as isize);
+                let met = |ids: &[WeightId], row: usize, which: usize| {
+                    let matrix = ids.get(head).and_then(|id| weights.matrix(*id));
+                    matrix
+                        .map_or(0.0, |m| dot(part(row, which), (0..*head_size).map(|k| m.panel(place / PANEL)[k * PANEL + place % PANEL])))
+                };
+                (met(&positions.keys, i, 0) + met(&positions.queries, j, 1)) * scale
+            }
+            by_distance => f64::from(by_distance.at(j as isize - i as isize, head, *heads, &table)),
+        };
         let seen = span.seen(i..i + 1, tokens);
         let scores: Vec<f64> = seen.clone().map(|j| product(j) + bias(j)).collect();
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -172,6 +185,10 @@ pub(super) fn attention_map<'w>(op: &Op, table: impl Fn(WeightId) -> &'w [f32], 
         row.fill(0.0);
         row[seen].iter_mut().zip(&weights).for_each(|(out, weight)| *out = (weight / sum) as f32);
     }
+}
+
+fn dot(x: &[f32], y: impl Iterator<Item = f32>) -> f64 {
+    x.iter().zip(y).map(|(x, y)| f64::from(*x) * f64::from(y)).sum()
 }
 
 unsafe fn softmax(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32 {

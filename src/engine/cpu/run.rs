@@ -143,8 +143,7 @@ impl Engine {
     /// # Panics
     /// If `map` has not as many rows and columns as `read` has rows.
     pub fn attention_map(&self, op: &Op, read: &[f32], head: usize, map: &mut [f32]) {
-        let table = |id| self.shared.weights.vector(id).unwrap_or_default();
-        reference::attention_map(op, table, read, head, map);
+        reference::attention_map(op, &self.shared.weights, read, head, map);
     }
 
     /// Memory held now.

@@ -1,6 +1,7 @@
 //! Every table of kernels that this machine can run, against the reference, on sizes around the register and panel widths
 //! and on full-range values; and whole runs, bit for bit, over batches, orders and threads.
 
+mod disentangled;
 mod newer;
 mod picked;
 
@@ -16,7 +17,7 @@ use super::pack::Packed;
 use super::plan::{Plan, When};
 use super::reference;
 use super::run::{Engine, Shared};
-use crate::engine::graph::{Activation, Attention, Bias, Index, Lookup, Norm, Reduce, Relative, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Disentangled, Index, Lookup, Norm, Reduce, Relative, WeightId};
 use crate::engine::{Batch, Control, Graph, Precision, Role, Weight};
 use crate::error::ErrorKind;
 use crate::quant::{Bytes, Dtype, Tensor};

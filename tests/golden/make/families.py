@@ -15,7 +15,7 @@ from models import LONG, PAIRS, SPECIAL, TEXTS, VOCABULARY, WORDS, make, write_j
 
 import sentencepiece
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, decoders, models as kinds, normalizers, pre_tokenizers, processors, trainers
-from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, CamembertConfig, CamembertTokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GteConfig,
+from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, CamembertConfig, CamembertTokenizer, DebertaV2Config, DebertaV2Tokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GteConfig,
                           ModernBertConfig, MPNetConfig, MPNetTokenizer, NomicBertConfig, PreTrainedTokenizerFast, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
 
 # Special tokens of these families inside a text, among them the padding that takes no position.
@@ -68,6 +68,8 @@ PIECES = {
     "xlm-roberta": (XLMRobertaTokenizer, "sentencepiece.bpe.model", dict(unk_id=0, bos_id=1, eos_id=2, pad_id=-1)),
     "camembert": (CamembertTokenizer, "sentencepiece.bpe.model", dict(unk_id=0, bos_id=1, eos_id=2, pad_id=-1)),
     "albert": (AlbertTokenizer, "spiece.model", dict(unk_id=1, bos_id=-1, eos_id=-1, pad_id=0, control_symbols=["[CLS]", "[SEP]", "[MASK]"])),
+    "deberta-v2": (DebertaV2Tokenizer, "spm.model",
+                   dict(pad_id=0, pad_piece="[PAD]", bos_id=1, bos_piece="[CLS]", eos_id=2, eos_piece="[SEP]", unk_id=3, unk_piece="[UNK]")),
 }
 
 
@@ -121,6 +123,7 @@ def family(name, config_class, write, limit, config, pooler=True, **more):
 ONE = dict(type_vocab_size=1, layer_norm_eps=1e-5)
 DISTIL = lambda dim, heads, layers, inner, act, vocab, positions: dict(dim=dim, n_heads=heads, n_layers=layers, hidden_dim=inner, activation=act, vocab_size=vocab,
                                                                        max_position_embeddings=positions)
+DISTANCES = dict(relative_attention=True, layer_norm_eps=1e-7)
 SPECIAL_IDS = dict(pad_token_id=0, cls_token_id=2, sep_token_id=3, bos_token_id=2, eos_token_id=3)
 
 
@@ -158,6 +161,13 @@ FAMILIES = {
     # No segments.
     "tiny-gte": family("gte", GteConfig, wordpiece, 40, sizes(36, 3, 2, 44, "gelu", 400, 40, type_vocab_size=0,
                                                              rope_parameters=dict(rope_type="default", rope_theta=300.0)), pooler=False),
+    # Version 3: texts reach far beyond the distances told apart one by one.
+    "tiny-deberta-v3": family("deberta-v2", DebertaV2Config, pieces, 100, sizes(32, 4, 2, 44, "gelu", 400, 120, **DISTANCES, position_buckets=12, max_relative_positions=-1,
+                              share_att_key=True, norm_rel_ebd="layer_norm", position_biased_input=False, pos_att_type="p2c|c2p"), special=1, pooler=False),
+    # Version 2's convolution; narrow embeddings, positions in both ways, one term, and the files of the vocabulary.
+    "tiny-deberta-v2-conv": family("deberta-v2", DebertaV2Config, pieces, 40, sizes(24, 2, 2, 30, "gelu", 380, 40, **DISTANCES, max_relative_positions=9, embedding_size=16,
+                                   conv_kernel_size=3, conv_act="gelu", type_vocab_size=2, pos_att_type=["c2p"]), special=1, pooler=False, files="vocab",
+                                   tokenizer=dict(do_lower_case=True, split_by_punct=True)),
 }
 for i, spec in enumerate(FAMILIES.values()):
     spec["seed"] = 200 + i

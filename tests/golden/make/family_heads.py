@@ -21,7 +21,7 @@ from models import ROOT as MODELS, TORCH, VERSIONS, randomise
 import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForPreTraining, AutoModelForQuestionAnswering,
-                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, GteConfig, ModernBertConfig,
+                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, GteConfig, ModernBertConfig,
                           MPNetConfig, NomicBertConfig,
                           RobertaConfig, XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
@@ -44,6 +44,11 @@ FAMILIES = {
                                         attention_bias=True, mlp_bias=True),
     "nomic": NomicBertConfig(**SIZES, rope_parameters=dict(rope_type="default", rope_theta=50.0)),
     "gte": GteConfig(**SIZES, hidden_act="gelu"),
+    "deberta-v2": DebertaV2Config(**SIZES, hidden_act="gelu", relative_attention=True, position_buckets=6, max_relative_positions=20, norm_rel_ebd="layer_norm", type_vocab_size=2,
+                                  position_biased_input=False, pos_att_type="c2p|p2c", embedding_size=12, pooler_hidden_act="tanh"),
+    # The same family, with the head for blanks that came with version 3, and a convolution.
+    "deberta-v3": DebertaV2Config(**SIZES, hidden_act="gelu", relative_attention=True, max_relative_positions=5, position_biased_input=False, pos_att_type=["p2c"],
+                                  share_att_key=True, legacy=False, conv_kernel_size=5),
 }
 
 # Folder, class, the kind of head by the names of `cloze`, and what the class's answer holds for it.
