@@ -33,7 +33,7 @@ pub mod tokenizer;
 pub use error::{Error, ErrorKind, Result};
 pub use tasks::{
     Aggregation, Answer, Answers, Blank, Cancel, Classes, Classified, Description, Embeddings, Entities, Entity, Extracted, Fill, Filled,
-    Fills, Follows, HeadDescription, InputReport, LabelScore, LayerChoice, Maps, Memory, Model, NextSentence, OffsetUnit, Options, Output,
-    Pooling, Precision, ProbeReport, Probes, Prompt, Ranked, Ranking, Request, Scheme, Score, SparseVector, SparseVectors, TagInput,
-    Tagged, TermWeight, TextReport, Tokens, Tolerance, Truncation, Vectors, Verification, Windows,
+    Fills, Follows, HeadDescription, InputReport, LabelScore, LateInput, LateVectors, LayerChoice, Maps, Memory, Model, NextSentence,
+    OffsetUnit, Options, Output, Pooling, Precision, ProbeReport, Probes, Prompt, Ranked, Ranking, Request, Scheme, Score, SparseVector,
+    SparseVectors, TagInput, Tagged, TermWeight, TextReport, Tokens, Tolerance, Truncation, Vectors, Verification, Windows,
 };

@@ -13,11 +13,12 @@ pub struct Batch {
     offsets: Vec<usize>,
     skips: Vec<usize>,
     picks: Vec<usize>,
+    seen: Vec<usize>,
 }
 
 impl Default for Batch {
     fn default() -> Self {
-        Batch { ids: Vec::new(), segments: Vec::new(), offsets: vec![0], skips: Vec::new(), picks: Vec::new() }
+        Batch { ids: Vec::new(), segments: Vec::new(), offsets: vec![0], skips: Vec::new(), picks: Vec::new(), seen: Vec::new() }
     }
 }
 
@@ -33,6 +34,21 @@ impl Batch {
         self.segments.extend_from_slice(segments);
         self.offsets.push(self.ids.len());
         self.skips.push(skip.min(ids.len() - 1));
+        self.seen.push(ids.len());
+    }
+
+    /// Lets attention see only the first `seen` tokens of the last sequence (at least one, at most all): the others see these, and
+    /// no token sees them, themselves included. The padding of a query that late-interaction models compute with is such.
+    pub fn see_first(&mut self, seen: usize) {
+        let tokens = self.sequences().checked_sub(1).map_or(0, |last| self.rows(last).len());
+        if let Some(last) = self.seen.last_mut() {
+            *last = seen.clamp(1, tokens);
+        }
+    }
+
+    /// How many tokens of sequence `index` attention sees, counted from its first.
+    pub fn seen(&self, index: usize) -> usize {
+        self.seen[index]
     }
 
     /// Picks a token of the last sequence, counted from its start: heads that answer for some tokens only see those. Rows stand

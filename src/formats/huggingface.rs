@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{SentenceModules, Source, Weights, checkpoint, modules, sentence};
+use super::{SentenceModules, Source, Weights, checkpoint, late, modules, sentence};
 use crate::error::{ErrorKind, Result, fail};
 use crate::quant::Bytes;
 
@@ -50,10 +50,14 @@ pub struct TokenizerFiles {
 /// `Io` for a missing file, `InvalidFile` for a malformed one, `InvalidTensor` where index and shards disagree, `Unsupported`
 /// for a checkpoint or a module that this version does not read. Each names the file.
 pub fn open(source: &Source) -> Result<Folder> {
-    let (dir, sentence) = sentence::read(source)?;
+    let (dir, mut sentence) = sentence::read(source)?;
     let named = |name: &str| checkpoint::join(&dir, name);
+    let config = source.require_object(&named("config.json"))?;
+    if late::is_colbert(&config) {
+        sentence.late = Some(late::of_colbert(source, &dir)?);
+    }
     Ok(Folder {
-        config: source.require_object(&named("config.json"))?,
+        config,
         weights: checkpoint::read(source, &dir)?,
         tokenizer: TokenizerFiles {
             json: source.read(&named("tokenizer.json"))?,
@@ -101,10 +105,11 @@ const SMALL: &[&str] = &[
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    late::METADATA,
 ];
 
 /// Names of files that models have, all or their ends. No other is ever written into a folder, whatever a GGUF file says.
-const WRITTEN: &[&str] = &["vocab.txt", "merges.txt", "README.md"];
+const WRITTEN: &[&str] = &["vocab.txt", "merges.txt", "README.md", late::METADATA];
 const WRITTEN_ENDS: &[&str] = &[".json", ".model"];
 
 /// Whether a file of that name may be written for a model whose modules have these folders.

@@ -1,7 +1,8 @@
 //! Which modules does `modules.json` list, and can they be run in that order?
 //!
 //! Supported is what embedding models use: one Transformer, one Pooling, any number of Dense, one Normalize, in this order; and what
-//! sparse encoders use: one Transformer (of older versions MLMTransformer) and one SpladePooling. Anything else would give other vectors in
+//! sparse encoders use: one Transformer (of older versions MLMTransformer) and one SpladePooling; and what PyLate uses: one
+//! Transformer and dense layers on its tokens. Anything else would give other vectors in
 //! silence, so it is an error. `sentence` reads the files of each module.
 
 use serde::Deserialize;
@@ -17,6 +18,8 @@ pub(super) enum Kind {
     Dense,
     Normalize,
     Splade,
+    /// A dense layer on every token, of PyLate.
+    TokenDense,
 }
 
 const KINDS: [(&str, Kind); 6] = [
@@ -27,6 +30,9 @@ const KINDS: [(&str, Kind); 6] = [
     ("Normalize", Kind::Normalize),
     ("SpladePooling", Kind::Splade),
 ];
+
+/// The class of PyLate's dense layers.
+const TOKEN_DENSE: &str = "pylate.models.Dense.Dense";
 
 /// One entry of `modules.json`. `idx` and `name` are labels: the order of the list is the order of the modules.
 #[derive(Deserialize)]
@@ -43,11 +49,13 @@ pub(super) fn classify(entries: Vec<Entry>) -> Result<Vec<(Kind, String)>> {
         // sentence_transformers.models.Pooling up to version 5, sentence_transformers.sentence_transformer.modules.pooling.Pooling
         // since; a class of another package may share the last name, but not what it does.
         let known = class.strip_prefix("sentence_transformers.").and_then(|rest| rest.rsplit('.').next());
-        let Some((_, kind)) = KINDS.iter().find(|(name, _)| Some(*name) == known) else {
+        let kind =
+            if class == TOKEN_DENSE { Some(&Kind::TokenDense) } else { KINDS.iter().find(|(n, _)| Some(*n) == known).map(|(_, k)| k) };
+        let Some(kind) = kind else {
             return fail(
                 ErrorKind::Unsupported,
                 format!(
-                    "module {path:?} is a {class}; this version runs Transformer, Pooling, Dense, Normalize and SpladePooling of sentence_transformers"
+                    "module {path:?} is a {class}; this version runs Transformer, Pooling, Dense, Normalize and SpladePooling of sentence_transformers, and Dense of pylate"
                 ),
             );
         };
@@ -71,7 +79,7 @@ fn check_order(modules: &[(Kind, String)]) -> Result<()> {
     }
     for pair in modules.windows(2) {
         let [(before, _), (kind, dir)] = pair else { continue };
-        if kind == before && *kind != Kind::Dense {
+        if kind == before && !matches!(kind, Kind::Dense | Kind::TokenDense) {
             return fail(ErrorKind::Unsupported, format!("module {dir:?} is a second {kind:?}; {ORDER}"));
         }
         if kind < before {
@@ -81,7 +89,11 @@ fn check_order(modules: &[(Kind, String)]) -> Result<()> {
             let told = format!("module {dir:?}, a SpladePooling, comes after a {before:?}; it reads what the Transformer gives");
             return fail(ErrorKind::Unsupported, told);
         }
-        if *before == Kind::Transformer && !matches!(kind, Kind::Pooling | Kind::Splade) {
+        if *kind == Kind::TokenDense && !matches!(before, Kind::Transformer | Kind::TokenDense) {
+            let told = format!("module {dir:?}, a dense layer on tokens, comes after a {before:?}; it reads what the Transformer gives");
+            return fail(ErrorKind::Unsupported, told);
+        }
+        if *before == Kind::Transformer && !matches!(kind, Kind::Pooling | Kind::Splade | Kind::TokenDense) {
             return fail(ErrorKind::Unsupported, format!("module {dir:?}, a {kind:?}, comes without a Pooling before it; {ORDER}"));
         }
     }

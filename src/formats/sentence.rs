@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::checkpoint::{self, join};
+use super::late::{self, LateSettings};
 use super::modules::{self, Kind};
 use super::{Source, Weights};
 use crate::error::{ErrorKind, Result, fail};
@@ -23,6 +24,8 @@ pub struct SentenceModules {
     pub splade: Option<Value>,
     /// The Dense modules, in the order in which they run.
     pub dense: Vec<DenseModule>,
+    /// How a late-interaction model (ColBERT) reads texts, where it is one; `dense` then works on tokens.
+    pub late: Option<LateSettings>,
     /// Whether vectors are scaled to length 1 at the end.
     pub normalize: bool,
     /// The most tokens a text may have, special tokens included.
@@ -94,6 +97,10 @@ pub(super) fn read(source: &Source) -> Result<(String, SentenceModules)> {
             Kind::Transformer => transformer = dir,
             Kind::Pooling => sentence.pooling = Some(source.require_object(&join(&dir, "config.json"))?),
             Kind::Splade => sentence.splade = Some(source.require_object(&join(&dir, "config.json"))?),
+            Kind::TokenDense => {
+                sentence.dense.push(dense(source, dir)?);
+                sentence.late = Some(late::of_pylate(source)?);
+            }
             Kind::Dense => sentence.dense.push(dense(source, dir)?),
             Kind::Normalize => {
                 let file = join(&dir, "config.json");

@@ -1,11 +1,13 @@
 //! Which dense layers come after pooling (sentence-transformers' `Dense` modules)?
 
+use serde_json::json;
+
 use super::config::Fields;
 use super::loader::Loader;
 use crate::engine::Graph;
 use crate::engine::graph::{Activation, ValueId, WeightId};
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::formats::DenseModule;
+use crate::formats::{DenseModule, Weights};
 
 /// One dense layer: `activation(x W^T + b)`.
 pub(super) struct Dense {
@@ -56,6 +58,24 @@ impl Dense {
         }
         Ok(graph.linear(input, self.weight, self.bias, self.activation, self.outputs))
     }
+}
+
+/// The projection of colbert-ir's checkpoints, which stands among the encoder's tensors and has no bias.
+///
+/// # Errors
+/// `InvalidTensor` where it is missing or no matrix.
+pub(super) fn of_colbert(tensors: &mut Weights) -> Result<DenseModule> {
+    let name = "linear.weight";
+    let Some(tensor) = tensors.take(name) else {
+        return fail(ErrorKind::InvalidTensor, format!("tensor {name:?} is missing from the checkpoint; config.json says HF_ColBERT"));
+    };
+    let &[outputs, inputs] = tensor.shape() else {
+        return fail(ErrorKind::InvalidTensor, format!("tensor {name:?} has shape {:?}; expected a matrix", tensor.shape()));
+    };
+    let config = json!({"in_features": inputs, "out_features": outputs, "bias": false, "activation_function": "torch.nn.Identity"});
+    let mut weights = Weights::default();
+    weights.insert(name.to_owned(), tensor)?;
+    Ok(DenseModule { name: "the projection".to_owned(), config, weights })
 }
 
 /// `activation_function` is the path of a PyTorch class; absent means tanh.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::config;
-use super::dense::Dense;
+use super::dense::{self, Dense};
 use super::heads::{Head, Input, Kind, Layer};
 use super::labels;
 use super::loader::Loader;
@@ -26,6 +26,8 @@ pub enum Output {
     Pooled(LayerChoice, Vec<Pooling>),
     /// What a head of the checkpoint gives.
     Head(Kind),
+    /// Hidden states of every token through the dense layers of a late-interaction model.
+    Late,
     /// One weight for each token of the vocabulary, a sequence: the scores of the fill_mask head for all tokens, reduced.
     Terms,
     /// All hidden states, then what each attention reads, side by side: a row a token.
@@ -48,6 +50,8 @@ pub struct Encoder {
     dense: Vec<Dense>,
     pooling: PoolingModule,
     sparse: SparseModule,
+    /// Whether the dense layers work on tokens: a late-interaction model.
+    late: bool,
     engine: Engine,
     parameters: usize,
 }
@@ -57,7 +61,11 @@ impl Encoder {
     ///
     /// # Errors
     /// Whatever [`config::build`] and the engine refuse: unsupported options, missing, unknown or damaged tensors.
-    pub fn new(config: &Value, tensors: Weights, sentence: &mut SentenceModules, setup: &Setup<'_>) -> Result<Encoder> {
+    pub fn new(config: &Value, mut tensors: Weights, sentence: &mut SentenceModules, setup: &Setup<'_>) -> Result<Encoder> {
+        let late = sentence.late.is_some();
+        if late && sentence.dense.is_empty() {
+            sentence.dense.push(dense::of_colbert(&mut tensors)?);
+        }
         let mut loader = Loader::new(tensors, setup.isa);
         let mut trunk = config::build(config, &mut loader)?;
         if let Some(class) = sentence.activation.as_ref().filter(|_| !trunk.heads.is_empty()) {
@@ -76,10 +84,11 @@ impl Encoder {
         };
         let calibration = if int8 { Some(calibration(&trunk, &(setup.sample)()?)) } else { None };
         let engine = Engine::new(&weights, setup.isa, calibration.as_ref())?;
-        let encoder = Encoder { trunk, dense, pooling, sparse, engine, parameters };
+        let encoder = Encoder { trunk, dense, pooling, sparse, late, engine, parameters };
         // The model's own use must work, so that a contradiction shows when opening.
         let own_use = encoder.graph(&Output::Pooled(LayerChoice::Last, encoder.pooling.modes.clone()));
         let own_use = if encoder.sparse.declared { own_use.and_then(|_| encoder.graph(&Output::Terms)) } else { own_use };
+        let own_use = if late { own_use.and_then(|_| encoder.graph(&Output::Late)) } else { own_use };
         own_use.map_err(|e| Error::new(ErrorKind::InvalidFile, format!("the model's modules do not fit together: {}", e.message())))?;
         Ok(encoder)
     }
@@ -93,11 +102,16 @@ impl Encoder {
         let mut graph = self.trunk.graph.clone();
         let last = match output {
             Output::Tokens(layers) => self.layers(&mut graph, *layers)?,
+            Output::Late => {
+                let hidden = self.layers(&mut graph, LayerChoice::Last)?;
+                self.dense.iter().try_fold(hidden, |value, dense| dense.append(&mut graph, value))?
+            }
             Output::Pooled(layers, modes) => {
                 let hidden = self.layers(&mut graph, *layers)?;
                 let pooled = modes.iter().map(|m| self.pool(&mut graph, hidden, *m)).collect::<Result<_>>()?;
                 let all = graph.concat(pooled);
-                self.dense.iter().try_fold(all, |value, dense| dense.append(&mut graph, value))?
+                let dense = if self.late { &[][..] } else { &self.dense[..] };
+                dense.iter().try_fold(all, |value, dense| dense.append(&mut graph, value))?
             }
             Output::Inside => {
                 let read = self.attentions().flat_map(|(op, _)| op.inputs());
@@ -209,6 +223,11 @@ impl Encoder {
     /// What the model's files say about pooling.
     pub fn pooling(&self) -> &PoolingModule {
         &self.pooling
+    }
+
+    /// Whether it is a late-interaction model.
+    pub fn is_late(&self) -> bool {
+        self.late
     }
 
     /// How the model's files make sparse weights.

@@ -35,6 +35,8 @@ pub struct Description {
     pub dimensions: usize,
     /// Whether the model's files say that it is a sparse encoder, whose answer is weights of tokens.
     pub sparse: bool,
+    /// Whether it is a late-interaction model, which compares tokens.
+    pub late: bool,
     /// Whether the model has BERT's pooler.
     pub pooler: bool,
     /// What the model has beside its encoder, for other tasks than encode.

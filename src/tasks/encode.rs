@@ -43,7 +43,7 @@ impl Vectors {
     }
 
     /// Appends one vector, converted.
-    fn push(&mut self, vector: &[f32]) {
+    pub(super) fn push(&mut self, vector: &[f32]) {
         match self {
             Vectors::F32(all) => all.extend_from_slice(vector),
             Vectors::F16(all) => all.extend(to_f16(vector)),
@@ -97,7 +97,7 @@ pub struct Embeddings {
 }
 
 impl Model {
-    /// Encodes `texts`. The result of a text is the same, bit for bit, whatever the other texts, their order and the number
+    /// Encodes `texts`. One vector a token of a late-interaction model is what [`Model::encode_late`] gives. The result of a text is the same, bit for bit, whatever the other texts, their order and the number
     /// of threads. An empty list gives no vectors; an empty text gives the vector of the template's special tokens.
     ///
     /// A deadline or a cancellation is no error: the answer then holds the texts finished and says why it stopped.
@@ -106,6 +106,9 @@ impl Model {
     /// `TooLong` under the truncation policy `error`; `InvalidArgument` for a request that the model cannot serve;
     /// `NonFinite` when a vector is not finite.
     pub fn encode<T: AsRef<str>>(&self, texts: &[T], request: &Request) -> Result<Embeddings> {
+        if request.token_vectors && self.late().is_some() {
+            return self.late_embeddings(texts, request);
+        }
         let run = Run::new(self, request)?;
         let mut answer = Answer::new(&run, request, texts.len());
         let mut packed = Packed::default();
@@ -233,7 +236,7 @@ fn average(output: &[f32], width: usize, first: usize, window_tokens: &[usize]) 
 }
 
 /// Scales to length 1; a zero vector stays zero (length at least 1e-12, as `torch.nn.functional.normalize`).
-fn normalize(vector: &mut [f32]) {
+pub(super) fn normalize(vector: &mut [f32]) {
     let squares: f64 = vector.iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
     let length = squares.sqrt().max(1e-12) as f32;
     vector.iter_mut().for_each(|v| *v /= length);

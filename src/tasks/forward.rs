@@ -63,6 +63,10 @@ impl<'m> Run<'m> {
             let told = "vectors sparse: a sparse answer has weights of tokens and no vector; call encode_sparse, or set vectors to text";
             return fail(ErrorKind::InvalidArgument, told);
         }
+        if request.as_query {
+            let told = "role query: only token vectors of a late-interaction model (ColBERT) differ for queries; leave role out";
+            return fail(ErrorKind::InvalidArgument, told);
+        }
         let mut run = Self::of(model, request, &model.output(request))?;
         let (width, dimensions) = (run.dimensions, request.dimensions.unwrap_or(run.dimensions));
         if dimensions > width {

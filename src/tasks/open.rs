@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::late::Late;
 use super::options::{Precision, check_threads};
 use super::{Description, HeadDescription, Memory, Options, Probes, Prompt, Request, Score, sample};
 use crate::engine::cpu::kernels;
@@ -23,6 +24,8 @@ pub struct Model {
 struct Inner {
     tokenizer: Tokenizer,
     encoder: Encoder,
+    /// How a late-interaction model reads texts.
+    late: Option<Late>,
     description: Description,
     /// What is wrong with them does not keep a model from its work.
     probes: Result<Option<Probes>>,
@@ -80,10 +83,18 @@ impl Model {
                 &Setup { isa: options.isa.as_deref(), precision: options.precision.engine(), sample: &|| sample::ids(&tokenizer) },
             )?;
             check_vocabulary(&tokenizer, &encoder)?;
+            let late = sentence.late.take().map(|settings| Late::new(settings, &tokenizer)).transpose()?;
             let max_tokens = max_tokens(&sentence, &tokenizer, &encoder)?;
             let description = describe(&encoder, &tokenizer, sentence, max_tokens, options)?;
             Ok(Model {
-                inner: Arc::new(Inner { tokenizer, encoder, description, probes: Probes::of(source), file: source.gguf_bytes().cloned() }),
+                inner: Arc::new(Inner {
+                    tokenizer,
+                    encoder,
+                    late,
+                    description,
+                    probes: Probes::of(source),
+                    file: source.gguf_bytes().cloned(),
+                }),
             })
         };
         opened().map_err(|e: Error| e.within(source.describe()))
@@ -135,6 +146,11 @@ impl Model {
 
     pub(super) fn tokenizer(&self) -> &Tokenizer {
         &self.inner.tokenizer
+    }
+
+    /// How the model compares tokens, where it does.
+    pub(super) fn late(&self) -> Option<&Late> {
+        self.inner.late.as_ref()
     }
 
     pub(super) fn encoder(&self) -> &Encoder {
@@ -223,6 +239,7 @@ fn describe(
         normalize: sentence.normalize,
         dimensions: graph.nodes().last().map_or(0, |n| n.width),
         sparse: encoder.sparse().declared,
+        late: encoder.is_late(),
         pooler: encoder.has_pooler(),
         task_heads: encoder.heads().iter().map(describe_head).collect(),
         prompts: sentence.prompts,

@@ -152,6 +152,8 @@ pub struct Request {
     pub token_vectors: bool,
     /// Sparse weights of the vocabulary rather than a vector: in rerank their dot product.
     pub sparse: bool,
+    /// Whether a late-interaction model reads the texts as queries rather than as documents.
+    pub as_query: bool,
     /// Of sparse weights, leave out those below this.
     pub threshold: f32,
     /// The number type of the vectors.

@@ -106,6 +106,15 @@ pub(super) const ROWS: &[Setting<Request>] = &[
         },
     },
     Setting {
+        name: "role",
+        values: "document or query",
+        help: "What a late-interaction model (ColBERT) reads the texts as",
+        apply: |r, v| {
+            r.as_query = choice(v, &[("document", false), ("query", true)])?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "threshold",
         values: "a number from 0",
         help: "Of sparse weights, leave out those below this",
@@ -273,6 +282,7 @@ mod tests {
             ("layers", "concat:4"),
             ("vectors", "sparse"),
             ("vectors", "token"),
+            ("role", "query"),
             ("threshold", "0.5"),
             ("output", "int8"),
             ("offsets", "utf16"),

@@ -20,7 +20,8 @@ const READ_AHEAD_TOKENS: usize = 4096;
 pub struct Ranked {
     /// The document's number in the call.
     pub index: usize,
-    /// The logit put through the activation; the cosine, or the dot product of sparse weights.
+    /// The logit put through the activation; the cosine, the dot product of sparse weights, or the sum of the best dot
+    /// products of tokens.
     pub score: f32,
     /// The raw number that decides the order: of a cross-encoder with two labels the second's minus the first's, whose sigmoid
     /// is the probability of the second; without a head the score.
@@ -60,7 +61,8 @@ impl Model {
     /// documents, their order and the number of threads.
     ///
     /// A model with a classification head reads query and document together. A sparse encoder, or any model with a fill_mask head where
-    /// the request asks for sparse vectors, takes the dot product of their sparse weights; other models the cosine of their vectors.
+    /// the request asks for sparse vectors, takes the dot product of their sparse weights; a late-interaction model (ColBERT) the sum of
+    /// each query token's best dot product with a token of the document; other models the cosine of their vectors.
     ///
     /// A deadline or a cancellation is no error: the answer then ranks the documents scored, and says which they are.
     ///
@@ -73,6 +75,8 @@ impl Model {
             rerank_vectors::by_sparse(self, query, documents, request)
         } else if self.encoder().heads().iter().any(|head| head.kind == Kind::Classify) {
             cross(self, query, documents, request)
+        } else if self.late().is_some() {
+            rerank_vectors::by_tokens(self, query, documents, request)
         } else if self.describe().sparse {
             rerank_vectors::by_sparse(self, query, documents, request)
         } else {

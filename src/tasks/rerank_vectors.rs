@@ -2,10 +2,12 @@
 //!
 //! The way of embedding models: what is compared, and how, is the only difference between them. `rerank` chooses the way.
 
+use std::cell::Cell;
 use std::time::Instant;
 
 use super::cosine::cosine;
 use super::heads::{InputReport, renamed};
+use super::late::max_sim;
 use super::rerank::{Ranked, Ranking};
 use super::{Embeddings, Model, Output, Prompt, Request};
 use crate::error::{ErrorKind, Result, fail};
@@ -53,6 +55,19 @@ pub(super) fn by_sparse<T: AsRef<str>>(model: &Model, query: &str, documents: &[
     rank(model, query, documents, request, encode, |query, document| sparse_dot(query, document))
 }
 
+/// The sum, over the query's tokens, of the best dot product with a token of the document (MaxSim).
+pub(super) fn by_tokens<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
+    let dimensions = Cell::new(1);
+    let encode = |texts: &[&str], request: &Request| {
+        let answer = model.encode_late(texts, request)?;
+        dimensions.set(answer.dimensions.max(1));
+        let (mut vectors, reports): (Vec<_>, _) = answer.inputs.into_iter().map(|input| (input.vectors, input.report)).unzip();
+        vectors.truncate(answer.finished);
+        Ok(Encoded { vectors, reports, stopped: answer.stopped })
+    };
+    rank(model, query, documents, request, encode, |query: &Vec<f32>, document| max_sim(query, document, dimensions.get()))
+}
+
 /// The dot product of two lists in the order of their ids.
 fn sparse_dot(a: &[(u32, f32)], b: &[(u32, f32)]) -> f32 {
     let (mut i, mut j, mut sum) = (0, 0, 0f64);
@@ -80,15 +95,20 @@ fn rank<T: AsRef<str>, V>(
                     leave activation out";
         return fail(ErrorKind::InvalidArgument, told);
     }
+    let told = "role: rerank reads the query as a query and the others as documents; leave role out";
+    if request.as_query {
+        return fail(ErrorKind::InvalidArgument, told);
+    }
     let started = Instant::now();
     let left = |prompt: Prompt| Request {
         prompt,
+        as_query: false,
         deadline: request.deadline.map(|limit| limit.saturating_sub(started.elapsed())),
         ..request.clone()
     };
     let mut ranking = Ranking::new(documents.len());
     let asked = if request.prompt == Prompt::Model { named(model, QUERY) } else { request.prompt.clone() };
-    let answer = encode(&[query], &left(asked)).map_err(|e| e.within("the query"))?;
+    let answer = encode(&[query], &Request { as_query: true, ..left(asked) }).map_err(|e| e.within("the query"))?;
     let mut stopped = answer.stopped;
     let Some(query) = answer.vectors.first() else { return Ok(ranking.finish(stopped, request.top)) };
     let prompt = named(model, DOCUMENT);

@@ -29,8 +29,10 @@ pub(super) struct Head {
     pub out: *mut f32,
     /// Numbers from one output row to the next.
     pub out_stride: usize,
-    /// Tokens of the sequence.
+    /// Tokens of the sequence that are seen: keys and values.
     pub tokens: usize,
+    /// Tokens that see them: queries and output rows.
+    pub rows: usize,
     /// Width of the head.
     pub size: usize,
     /// What [`diagonals`] wrote; null for no bias.
@@ -53,14 +55,14 @@ impl Head {
     /// Adds the bias to the scores of query `query` with the keys `seen`.
     ///
     /// # Safety
-    /// `scores` holds a number a key, `bias` is null or what [`diagonals`] wrote for the head's tokens.
+    /// `scores` holds a number a key, `bias` is null or what [`diagonals`] wrote for the head's rows.
     pub(super) unsafe fn add_bias(&self, query: usize, seen: &Range<usize>, scores: *mut f32) {
         if self.bias.is_null() {
             return;
         }
-        // SAFETY: of the `2 * tokens - 1` numbers, those of query q begin at `tokens - 1 - q`.
+        // SAFETY: of the `2 * rows - 1` numbers, those of query q begin at `rows - 1 - q`.
         let (scores, bias) = unsafe {
-            let from = self.bias.add(self.tokens - 1 - query + seen.start);
+            let from = self.bias.add(self.rows - 1 - query + seen.start);
             (std::slice::from_raw_parts_mut(scores, seen.len()), std::slice::from_raw_parts(from, seen.len()))
         };
         scores.iter_mut().zip(bias).for_each(|(score, bias)| *score += bias);
@@ -117,7 +119,7 @@ pub(super) fn scratch_len(tokens: usize, size: usize, span: Span) -> usize {
 /// Computes the head.
 ///
 /// # Safety
-/// `head`'s pointers give `tokens` rows of `size` numbers, the output's written by nobody else meanwhile; `scratch` gives
+/// `head`'s pointers give `rows` queries and `tokens` keys and values of `size` numbers, the output's `rows` written by nobody else meanwhile; `scratch` gives
 /// `scratch_len` numbers; `kernels` may run here.
 pub(super) unsafe fn attend(kernels: &Kernels, head: &Head, scratch: *mut f32) {
     let Head { tokens, size, .. } = *head;
@@ -131,9 +133,9 @@ pub(super) unsafe fn attend(kernels: &Kernels, head: &Head, scratch: *mut f32) {
         let mixed = scores.add(QUERIES * stride);
         pack_keys(head, key_panels);
         pack_values(head, value_panels);
-        let blocks = tokens.div_ceil(QUERIES);
+        let blocks = head.rows.div_ceil(QUERIES);
         for block in 0..blocks {
-            let (first, rows) = split(tokens, blocks, block);
+            let (first, rows) = split(head.rows, blocks, block);
             let keys = head.keys_of(first, rows);
             let score = Product {
                 a: head.queries.add(first * head.stride),

@@ -65,9 +65,9 @@ pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch
         let queries = mixed.add(QUERIES * columns).cast::<u16>();
         pack_keys(bf16, head, key_panels, queries);
         pack_values(bf16, head, value_panels);
-        let blocks = tokens.div_ceil(QUERIES);
+        let blocks = head.rows.div_ceil(QUERIES);
         for block in 0..blocks {
-            let (first, rows) = split(tokens, blocks, block);
+            let (first, rows) = split(head.rows, blocks, block);
             for r in 0..rows {
                 narrow_row(bf16, head.queries.add((first + r) * head.stride), size, queries.add(r * columns));
             }

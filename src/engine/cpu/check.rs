@@ -16,6 +16,14 @@ pub(super) fn check(graph: &Graph, batch: &Batch, weights: &Packed) -> Result<()
         if !fits(graph, node, weights) {
             return fail(ErrorKind::InvalidArgument, format!("operation {i} ({:?}) and its weights have different shapes", node.op));
         }
+        if let Op::Attention { attention, .. } = &node.op {
+            let blind = |s: &usize| batch.seen(*s).saturating_add(attention.span.before) < batch.rows(*s).len();
+            if let Some(sequence) = (0..batch.sequences()).find(blind) {
+                let (tokens, seen) = (batch.rows(sequence).len(), batch.seen(sequence));
+                let told = format!("{tokens} tokens of which {seen} are seen: the last stand further away than the model's window");
+                return fail(ErrorKind::InvalidArgument, told);
+            }
+        }
         if let Op::Embed { lookups, .. } = &node.op {
             lookups.iter().try_for_each(|l| check_lookup(l, batch, weights))?;
         }
