@@ -17,6 +17,10 @@ cd "$(dirname "$0")/.."
 [ -x .venv-answers/bin/python ] || python3 -m venv .venv-answers
 .venv-answers/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-answers.txt
 .venv-answers/bin/python tests/golden/make/answers.py
+# PyLate asks for older versions.
+[ -x .venv-late/bin/python ] || python3 -m venv .venv-late
+.venv-late/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-late.txt
+.venv-late/bin/python tests/golden/make/late.py
 .venv/bin/python tests/golden/make/tokenizer.py
 .venv/bin/python tests/golden/make/gguf_files.py
 .venv/bin/python tests/golden/make/checkpoints.py

@@ -24,7 +24,8 @@ use crate::tasks::{Model, Request, Vectors};
 /// - `int8`: 1 byte a value, signed; value times the vector's scale is the original, rounded (cloze_report_scale)
 /// - `binary`: 1 bit a value, set where the value is above 0, the first value in the highest bit; a vector fills whole bytes
 ///
-/// With the request's `vectors` = `token`, a text has as many vectors as it has tokens; cloze_report_text says which are whose.
+/// With the request's `vectors` = `token`, a text has as many vectors as it has tokens; cloze_report_text says which are whose. Of a
+/// late-interaction model (ColBERT) these are the projected vectors that it compares: see `role` of cloze_request_set.
 ///
 /// `written_bytes` receives the bytes written. On CLOZE_BUFFER_TOO_SMALL nothing is written and it receives the bytes needed.
 /// For one vector a text that is known before any work is done: cloze_encode_size tells it. For one vector a token it is known

@@ -45,6 +45,8 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 ///   hidden states make the vectors.
 /// - `vectors`: text, token or sparse. One vector a text (the default), one a token, or sparse weights of the vocabulary, which
 ///   cloze_encode_sparse gives and cloze_rerank compares.
+/// - `role`: document or query. What a late-interaction model (ColBERT) reads the texts as, where `vectors` is token; document is the
+///   default.
 /// - `threshold`: a number from 0. Of sparse weights, leave out those below this.
 /// - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
 /// - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.

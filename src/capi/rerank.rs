@@ -25,7 +25,8 @@ pub struct cloze_ranking {
 ///
 /// A cross-encoder (a model with a classification head of one or two labels) reads query and document as one pair; a model
 /// without such a head encodes both, with its own prompts for queries and documents, and takes the cosine; a sparse encoder takes the
-/// dot product of sparse weights. Keys of `request`:
+/// dot product of sparse weights, a late-interaction model (ColBERT) the sum of each query token's best dot product with a token of the
+/// document. Keys of `request`:
 ///
 /// - `vectors`: sparse ranks by sparse weights, of any model with a head for fill_mask
 /// - `activation`: how the raw number becomes a score; a cross-encoder's own, where its files declare one, else sigmoid. The

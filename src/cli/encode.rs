@@ -26,6 +26,7 @@ pub(super) const VERB: Verb = Verb {
   cloze encode -m models/minilm --query 'how to get a refund' --top 3 < passages.txt
   cloze encode -m models/minilm --truncation window --overlap 32 < long.txt
   cloze encode -m models/minilm --dimensions 128 --output int8 --json 'a text'
+  cloze encode -m models/colbert --vectors token --role query --json 'a question'
   cloze encode -m models/splade --sparse --top 20 --json 'a text'
 
 With --json, standard input is JSON lines: {\"text\":\"...\"}, with an \"id\" of any kind if you like.

@@ -56,8 +56,8 @@ mod zip;
 // Files are made of tensors: who reads files need not know where tensors are defined.
 pub use crate::quant::Tensor;
 pub use huggingface::{Folder, TokenizerFiles};
-pub use nearest::nearest;
 pub use late::LateSettings;
+pub use nearest::nearest;
 pub use plan::TensorPlan;
 pub use sentence::{DenseModule, SentenceModules};
 pub use source::Source;
