@@ -515,6 +515,8 @@ cloze_request *cloze_request_new(void);
  *   hidden states make the vectors.
  * - `vectors`: text, token or sparse. One vector a text (the default), one a token, or sparse weights of the vocabulary, which
  *   cloze_encode_sparse gives and cloze_rerank compares.
+ * - `role`: document or query. What a late-interaction model (ColBERT) reads the texts as, where `vectors` is token; document is the
+ *   default.
  * - `threshold`: a number from 0. Of sparse weights, leave out those below this.
  * - `output`: f32, f16, int8 or binary. Number type of the vectors; cloze_encode says how each is laid out.
  * - `offsets`: byte, utf16 or codepoint. Unit of offsets into the text; codepoint is the default.
@@ -616,7 +618,8 @@ void cloze_cancel_free(cloze_cancel *cancel);
  * - `int8`: 1 byte a value, signed; value times the vector's scale is the original, rounded (cloze_report_scale)
  * - `binary`: 1 bit a value, set where the value is above 0, the first value in the highest bit; a vector fills whole bytes
  *
- * With the request's `vectors` = `token`, a text has as many vectors as it has tokens; cloze_report_text says which are whose.
+ * With the request's `vectors` = `token`, a text has as many vectors as it has tokens; cloze_report_text says which are whose. Of a
+ * late-interaction model (ColBERT) these are the projected vectors that it compares: see `role` of cloze_request_set.
  *
  * `written_bytes` receives the bytes written. On CLOZE_BUFFER_TOO_SMALL nothing is written and it receives the bytes needed.
  * For one vector a text that is known before any work is done: cloze_encode_size tells it. For one vector a token it is known
@@ -843,7 +846,8 @@ void cloze_sparse_free(cloze_sparse *sparse);
  *
  * A cross-encoder (a model with a classification head of one or two labels) reads query and document as one pair; a model
  * without such a head encodes both, with its own prompts for queries and documents, and takes the cosine; a sparse encoder takes the
- * dot product of sparse weights. Keys of `request`:
+ * dot product of sparse weights, a late-interaction model (ColBERT) the sum of each query token's best dot product with a token of the
+ * document. Keys of `request`:
  *
  * - `vectors`: sparse ranks by sparse weights, of any model with a head for fill_mask
  * - `activation`: how the raw number becomes a score; a cross-encoder's own, where its files declare one, else sigmoid. The
