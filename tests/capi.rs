@@ -173,6 +173,15 @@ fn sparse_weights_come_as_the_header_says() {
 }
 
 #[test]
+fn late_interaction_comes_as_the_header_says() {
+    for build in [Plain, Address] {
+        let program = compile("tests/capi/late.c", build);
+        let printed = succeed(command(&program, build).arg(root().join("tests/golden/late/colbert")), "late.c");
+        assert_eq!(printed, "");
+    }
+}
+
+#[test]
 fn answers_and_entities_come_out_as_the_header_says() {
     let folder = |name: &str| root().join("tests/golden").join(name);
     for (program, model, other) in [("extract.c", "answers/long", "entities/bio"), ("tag.c", "entities/bio", "heads/labels-three")] {
