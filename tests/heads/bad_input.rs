@@ -133,7 +133,7 @@ fn requests_that_say_nothing_or_two_things_are_refused() {
     says(open("labels-three").classify_as(&pair, &none, &Request::default()), ErrorKind::InvalidArgument, &["no labels"]);
     says(open("labels-multi").classify_as(&pair, &["x"], &Request::default()), ErrorKind::InvalidArgument, &["entail", "sport"]);
     let embedding = Model::load(golden("../models/tiny-gelu"), &Options::default()).unwrap();
-    says(embedding.rerank("q", &pair, &set(&[("activation", "sigmoid")])), ErrorKind::InvalidArgument, &["no head", "cosine"]);
+    says(embedding.rerank("q", &pair, &set(&[("activation", "sigmoid")])), ErrorKind::InvalidArgument, &["no head", "alike"]);
 }
 
 /// Puts NaN where the embedding of one token is.
