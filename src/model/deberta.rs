@@ -4,7 +4,7 @@
 //! the embeddings (unless config.json says so): attention meets the distance of two tokens as a row of a table, which all layers share
 //! and each projects in its own way, or with its queries' and keys' own weights (`share_att_key`). Distances are told apart one by one
 //! when small, then by their logarithm (`position_buckets`). Version 2 has a convolution beside its first layer. The projected rows are
-//! the same for every text, so they are computed when the model is opened ([`projected`]).
+//! the same for every text, so they are computed when the model is opened ([`Table::projected`]).
 
 use std::sync::Arc;
 
