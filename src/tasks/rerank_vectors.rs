@@ -30,7 +30,7 @@ struct Encoded<V> {
 /// The cosine of the query's vector and the document's.
 pub(super) fn by_cosine<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
     let encode = |texts: &[&str], request: &Request| {
-        let request = Request { token_vectors: false, output: Output::F32, ..request.clone() };
+        let request = Request { as_query: false, token_vectors: false, output: Output::F32, ..request.clone() };
         let Embeddings { dimensions, vectors, texts, stopped, .. } = model.encode(texts, &request)?;
         let report = |text: super::TextReport| {
             let (tokens, total, truncated, windows) = (text.tokens, text.total, text.truncated, text.windows);
@@ -45,7 +45,7 @@ pub(super) fn by_cosine<T: AsRef<str>>(model: &Model, query: &str, documents: &[
 /// The dot product of the query's sparse weights and the document's.
 pub(super) fn by_sparse<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
     let encode = |texts: &[&str], request: &Request| {
-        let weights = model.sparse_weights(texts, &Request { top: None, ..request.clone() })?;
+        let weights = model.sparse_weights(texts, &Request { as_query: false, top: None, ..request.clone() })?;
         let by_id = |mut terms: Vec<(u32, f32)>| {
             terms.sort_unstable_by_key(|(id, _)| *id);
             terms
