@@ -15,7 +15,7 @@
 //! | `safetensors`, `header` | where does each tensor lie in a file, and how is one written? |
 //! | `gguf` | the same of GGUF files, and their settings |
 //! | `pytorch`, `zip` | which tensors does a PyTorch checkpoint hold? |
-//! | `tensorflow`, `onnx`, `protobuf` | the same of TensorFlow's checkpoints and of exported graphs |
+//! | `tensorflow`, `onnx` | the same of TensorFlow's checkpoints and of exported graphs |
 //! | `nearest` | which names are most like one that is not there? |
 //! | `package`, `llama_cpp`, `names` | how is a GGUF file a folder? |
 //! | `convert`, `stored_type`, `type_choice`, `plan`, `atomic`, `rename` | how does a folder become a GGUF file, or the other way round? |
@@ -40,7 +40,6 @@ mod nearest;
 mod onnx;
 mod package;
 mod plan;
-mod protobuf;
 pub mod pytorch;
 mod rename;
 pub mod safetensors;

@@ -70,7 +70,7 @@ impl Model {
                 vocab: files.vocab.as_deref(),
                 vocab_json: files.vocab_json.as_deref(),
                 merges: files.merges.as_deref(),
-                pieces: files.pieces.as_ref().map(|(name, bytes)| (name.as_str(), &**bytes)),
+                pieces: files.pieces.as_ref().map(|(name, bytes)| (name.as_str(), bytes)),
                 model_type: config.get("model_type").and_then(serde_json::Value::as_str),
                 config: files.config.as_ref(),
                 special_tokens: files.special_tokens.as_ref(),

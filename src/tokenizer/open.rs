@@ -15,6 +15,7 @@ use super::special::SpecialTokens;
 use super::template::Template;
 use super::{Tokenizer, Truncation, byte_level, pieces, special, vocabulary};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
+use crate::quant::Bytes;
 
 /// What a model's files say about its tokenizer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,7 +29,7 @@ pub struct Files<'a> {
     /// The other of the two.
     pub merges: Option<&'a [u8]>,
     /// A model of SentencePiece, and the name of its file.
-    pub pieces: Option<(&'a str, &'a [u8])>,
+    pub pieces: Option<(&'a str, &'a Bytes)>,
     /// `model_type` in config.json.
     pub model_type: Option<&'a str>,
     /// tokenizer_config.json.
@@ -129,7 +130,7 @@ fn from_merges(vocab: &[u8], merges: &[u8], files: &Files<'_>, special: SpecialT
     byte_level::build(vocab, merges, prefix_space, trim, &special.completed(special::ROBERTA))
 }
 
-fn from_pieces(bytes: &[u8], files: &Files<'_>, special: SpecialTokens) -> Result<tokenizers::Tokenizer> {
+fn from_pieces(bytes: &Bytes, files: &Files<'_>, special: SpecialTokens) -> Result<tokenizers::Tokenizer> {
     let Some(kind) = pieces::KINDS.iter().find(|kind| is_of(files, kind.class, kind.model_type)) else {
         let known: Vec<_> = pieces::KINDS.iter().map(|kind| kind.model_type).collect();
         let told = format!(

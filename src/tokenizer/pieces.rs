@@ -18,6 +18,7 @@ use super::content::guarded;
 use super::sentencepiece::Model;
 use super::special::{self, SpecialTokens, Usual};
 use crate::error::{Error, ErrorKind, Result, fail};
+use crate::quant::Bytes;
 
 /// What a family makes of the pieces.
 pub(super) struct Kind {
@@ -165,7 +166,7 @@ pub(super) struct Settings {
 }
 
 /// Builds the tokenizer that the reference's class is.
-pub(super) fn build(kind: &Kind, bytes: &[u8], settings: Settings, special: &SpecialTokens) -> Result<Tokenizer> {
+pub(super) fn build(kind: &Kind, bytes: &Bytes, settings: Settings, special: &SpecialTokens) -> Result<Tokenizer> {
     let model = Model::read(bytes)?;
     let added = added(&model);
     let normalizer = normalizer(kind, &model.charsmap, settings)?;

@@ -5,6 +5,8 @@
 //! checked: every length is held against what is left.
 
 use crate::error::{Error, ErrorKind, Result, fail};
+use crate::quant::Bytes;
+use crate::quant::protobuf::{Message, Value};
 
 /// What is read of a model.
 #[derive(Debug, Default, PartialEq)]
@@ -44,15 +46,15 @@ impl Model {
     ///
     /// # Errors
     /// `InvalidFile` where it is no model of SentencePiece, `Unsupported` for one that is not a unigram model.
-    pub fn read(bytes: &[u8]) -> Result<Model> {
+    pub fn read(bytes: &Bytes) -> Result<Model> {
         let mut model = Model::default();
-        for field in Message(bytes) {
+        for field in fields(bytes) {
             match field? {
-                (PIECES, Field::Bytes(piece)) => model.add(piece)?,
-                (TRAINER, Field::Bytes(trainer)) => check_type(trainer)?,
-                (NORMALIZER, Field::Bytes(normalizer)) => {
-                    for field in Message(normalizer) {
-                        if let (CHARSMAP, Field::Bytes(map)) = field? {
+                (PIECES, Value::Bytes(piece)) => model.add(&piece)?,
+                (TRAINER, Value::Bytes(trainer)) => check_type(&trainer)?,
+                (NORMALIZER, Value::Bytes(normalizer)) => {
+                    for field in fields(&normalizer) {
+                        if let (CHARSMAP, Value::Bytes(map)) = field? {
                             model.charsmap = map.to_vec();
                         }
                     }
@@ -66,15 +68,16 @@ impl Model {
         Ok(model)
     }
 
-    fn add(&mut self, message: &[u8]) -> Result<()> {
+    fn add(&mut self, message: &Bytes) -> Result<()> {
         let (mut text, mut score, mut kind) = (String::new(), 0.0, 1);
-        for field in Message(message) {
+        for field in fields(message) {
             match field? {
-                (n, Field::Bytes(bytes)) if n == PIECE.0 => {
-                    text = std::str::from_utf8(bytes).map_err(|_| damaged(format!("piece {} is not UTF-8", self.pieces.len())))?.to_owned();
+                (n, Value::Bytes(bytes)) if n == PIECE.0 => {
+                    text =
+                        std::str::from_utf8(&bytes).map_err(|_| damaged(format!("piece {} is not UTF-8", self.pieces.len())))?.to_owned();
                 }
-                (n, Field::Four(bytes)) if n == PIECE.1 => score = f64::from(f32::from_le_bytes(bytes)),
-                (n, Field::Number(number)) if n == PIECE.2 => kind = number,
+                (n, Value::Fixed32(bytes)) if n == PIECE.1 => score = f64::from(f32::from_le_bytes(bytes)),
+                (n, Value::Number(number)) if n == PIECE.2 => kind = number,
                 _ => {}
             }
         }
@@ -90,9 +93,9 @@ impl Model {
     }
 }
 
-fn check_type(trainer: &[u8]) -> Result<()> {
-    for field in Message(trainer) {
-        if let (MODEL_TYPE, Field::Number(kind)) = field?
+fn check_type(trainer: &Bytes) -> Result<()> {
+    for field in fields(trainer) {
+        if let (MODEL_TYPE, Value::Number(kind)) = field?
             && kind != UNIGRAM
         {
             return fail(
@@ -104,67 +107,9 @@ fn check_type(trainer: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The value of a field.
-enum Field<'b> {
-    Number(u64),
-    Four([u8; 4]),
-    Bytes(&'b [u8]),
-    /// Eight bytes, which no field here has.
-    Eight,
-}
-
-/// The fields of a message, in order; ends at the first error.
-struct Message<'b>(&'b [u8]);
-
-impl<'b> Iterator for Message<'b> {
-    type Item = Result<(u64, Field<'b>)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let field = self.field();
-        if field.is_none() {
-            self.0 = &[];
-        }
-        Some(field.ok_or_else(|| damaged("it is cut off, or no protocol buffer")))
-    }
-}
-
-impl<'b> Message<'b> {
-    fn field(&mut self) -> Option<(u64, Field<'b>)> {
-        let tag = self.varint()?;
-        let value = match tag & 7 {
-            0 => Field::Number(self.varint()?),
-            1 => self.take(8).map(|_| Field::Eight)?,
-            2 => {
-                let len = usize::try_from(self.varint()?).ok()?;
-                Field::Bytes(self.take(len)?)
-            }
-            5 => Field::Four(self.take(4)?.try_into().ok()?),
-            _ => return None,
-        };
-        Some((tag >> 3, value))
-    }
-
-    fn take(&mut self, len: usize) -> Option<&'b [u8]> {
-        let (taken, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    /// Seven bits a byte, lowest first; ten bytes at most.
-    fn varint(&mut self) -> Option<u64> {
-        let mut value = 0u64;
-        for shift in (0..70).step_by(7) {
-            let byte = self.take(1)?[0];
-            value |= u64::from(byte & 0x7f).checked_shl(shift)?;
-            if byte & 0x80 == 0 {
-                return Some(value);
-            }
-        }
-        None
-    }
+/// The fields of a message.
+fn fields(message: &Bytes) -> impl Iterator<Item = Result<(u64, Value)>> {
+    Message::new(message.clone()).map(|field| field.map_err(|_| damaged("it is cut off, or no protocol buffer")))
 }
 
 fn damaged(what: impl std::fmt::Display) -> Error {
@@ -192,7 +137,7 @@ mod tests {
 
     #[test]
     fn pieces_kinds_and_the_normaliser_are_read_and_other_fields_skipped() {
-        let model = Model::read(&sound()).unwrap();
+        let model = Model::read(&Bytes::owned(sound())).unwrap();
         assert_eq!(model.pieces[2], ("\u{2581}a".to_owned(), -1.5));
         assert_eq!(model.added, [Added { id: 1, special: true }, Added { id: 3, special: false }]);
         assert_eq!((model.pieces.len(), model.charsmap.as_slice()), (4, b"map".as_slice()));
@@ -209,7 +154,7 @@ mod tests {
             ([sound(), vec![1 << 3 | 2, 0xff, 0xff, 0xff, 0xff, 0x0f]].concat(), "cut off"),
             ([sound(), field(2, &[3 << 3, 2])].concat(), "model_type is 2"),
         ] {
-            let e = Model::read(&bytes).unwrap_err();
+            let e = Model::read(&Bytes::owned(bytes)).unwrap_err();
             assert!(e.message().contains(told), "{e}");
         }
     }
@@ -223,7 +168,7 @@ mod tests {
             if cut {
                 bytes.truncate(at);
             }
-            let _ = Model::read(&bytes);
+            let _ = Model::read(&Bytes::owned(bytes));
         }
     }
 }

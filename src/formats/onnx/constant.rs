@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 
 use super::super::checkpoint::join;
-use super::super::protobuf::{Message, Value};
+
 use super::super::source::inside;
 use super::{Source, invalid};
 use crate::error::{ErrorKind, Result, fail};
+use crate::quant::protobuf::{Message, Value};
 use crate::quant::{Bytes, Dtype};
 
 /// What numbers a constant holds.

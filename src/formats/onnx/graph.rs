@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::protobuf::{Message, Value};
 use super::constant::Constant;
 use super::invalid;
 use crate::error::Result;
 use crate::quant::Bytes;
+use crate::quant::protobuf::{Message, Value};
 
 const LFS_POINTER: &[u8] = b"version https://git-lfs";
 

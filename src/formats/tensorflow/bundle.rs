@@ -2,11 +2,11 @@
 //!
 //! The messages `BundleHeaderProto`, under the empty key, and `BundleEntryProto` of `tensorflow/core/protobuf/tensor_bundle.proto`.
 
-use super::super::protobuf::{Message, Value};
 use super::invalid;
 use super::table::Entries;
 use crate::error::{ErrorKind, Result, fail};
 use crate::quant::Bytes;
+use crate::quant::protobuf::{Message, Value};
 
 /// A tensor in one of the data files.
 #[derive(Debug, Default)]

@@ -6,9 +6,9 @@
 
 use std::ops::Range;
 
-use super::super::protobuf::varint;
 use super::{crc32c, invalid};
 use crate::error::{Error, ErrorKind, Result, fail};
+use crate::quant::protobuf::varint;
 
 const MAGIC: u64 = 0xdb47_7524_8b80_fb57;
 const FOOTER: usize = 48;

@@ -1,15 +1,16 @@
 //! Which fields does a protobuf message have?
 //!
-//! The wire format (<https://protobuf.dev/programming-guides/encoding/>) without a schema: the readers of TensorFlow's index and of ONNX
-//! name the few fields that they need by number. A message within a message is read when it is asked for, so nothing here recurses;
+//! The wire format (<https://protobuf.dev/programming-guides/encoding/>) without a schema: the readers of TensorFlow's index, of ONNX and
+//! of SentencePiece's models name the few fields that they need by number. It stands here because `formats` and `tokenizer` both have such
+//! files. A message within a message is read when it is asked for, so nothing here recurses;
 //! a length is compared with what is there before anything is made of it.
 
+use super::Bytes;
 use crate::error::{Error, ErrorKind, Result};
-use crate::quant::Bytes;
 
 /// The value of a field.
 #[derive(Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Number(u64),
     /// Four bytes, little endian.
     Fixed32([u8; 4]),
@@ -21,30 +22,30 @@ pub(super) enum Value {
 
 impl Value {
     /// A number that may be negative.
-    pub(super) fn int(&self) -> Result<i64> {
+    pub(crate) fn int(&self) -> Result<i64> {
         if let Value::Number(n) = self { Ok(n.cast_signed()) } else { Err(wrong()) }
     }
 
     /// A number that counts something.
-    pub(super) fn size(&self) -> Result<usize> {
+    pub(crate) fn size(&self) -> Result<usize> {
         usize::try_from(self.int()?).map_err(|_| invalid("a size is negative"))
     }
 
-    pub(super) fn bytes(&self) -> Result<&Bytes> {
+    pub(crate) fn bytes(&self) -> Result<&Bytes> {
         if let Value::Bytes(bytes) = self { Ok(bytes) } else { Err(wrong()) }
     }
 
     /// Copied, since a mapped file could change between the check and the use.
-    pub(super) fn text(&self) -> Result<String> {
+    pub(crate) fn text(&self) -> Result<String> {
         String::from_utf8(self.bytes()?.to_vec()).map_err(|_| invalid("a text is not UTF-8"))
     }
 
-    pub(super) fn message(&self) -> Result<Message> {
+    pub(crate) fn message(&self) -> Result<Message> {
         Ok(Message::new(self.bytes()?.clone()))
     }
 
     /// Numbers of a repeated field, one or packed.
-    pub(super) fn ints(&self) -> Result<Vec<i64>> {
+    pub(crate) fn ints(&self) -> Result<Vec<i64>> {
         let Value::Bytes(packed) = self else { return Ok(vec![self.int()?]) };
         let mut at = 0;
         let mut numbers = Vec::new();
@@ -57,13 +58,13 @@ impl Value {
 
 /// The fields of a message, in their order.
 #[derive(Debug)]
-pub(super) struct Message {
+pub(crate) struct Message {
     bytes: Bytes,
     at: usize,
 }
 
 impl Message {
-    pub(super) fn new(bytes: Bytes) -> Message {
+    pub(crate) fn new(bytes: Bytes) -> Message {
         Message { bytes, at: 0 }
     }
 
@@ -108,7 +109,7 @@ impl Iterator for Message {
 }
 
 /// The number at `at`: seven bits a byte, the lowest first.
-pub(super) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64> {
+pub(crate) fn varint(bytes: &[u8], at: &mut usize) -> Result<u64> {
     let mut number = 0u64;
     for shift in (0..64).step_by(7) {
         let byte = *bytes.get(*at).ok_or_else(cut)?;
