@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use super::encode::{read_pairs, read_texts, stopped};
 use super::error::{cloze_error, cloze_status};
-use super::guard::{Place, free, give, guard, shared, value};
+use super::guard::{Place, free, give, guard, shared, string, terminate, value};
 use super::model::{cloze_model, enter};
-use super::report::{InputPlaces, at};
+use super::report::{at, input_report};
 use super::request::{cloze_request, request_or_default};
 use crate::error::Result;
 use crate::tasks::{Classes, Classified};
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn cloze_classify_as(
 fn hand_out(mut classes: Classes, place: &Place<*mut cloze_classes>) -> Result<()> {
     let outcome = stopped(classes.stopped, classes.finished, classes.inputs.len(), "texts are finished");
     for label in classes.inputs.iter_mut().flat_map(|input| &mut input.labels) {
-        label.label.push('\0'); // a C caller may read it as a string
+        terminate(&mut label.label);
     }
     place.set(give(cloze_classes { classes }));
     outcome
@@ -188,13 +188,8 @@ pub unsafe extern "C" fn cloze_classes_name(
     place: usize,
     length: *mut usize,
 ) -> *const c_char {
-    value(std::ptr::null(), || {
-        // SAFETY: the header's contract: each pointer is NULL or valid.
-        let (found, length) = unsafe { (self::input(classes, input), Place::optional(length, 0)) };
-        let Some(label) = found.ok().and_then(|input| input.labels.get(place)) else { return std::ptr::null() };
-        length.set(label.label.len() - 1); // cloze_classify added a NUL
-        label.label.as_ptr().cast()
-    })
+    // SAFETY: the header's contract: each pointer is NULL or valid.
+    unsafe { string(length, || self::input(classes, input).ok()?.labels.get(place).map(|label| &label.label)) }
 }
 
 /// What became of an input. Each result may be NULL:
@@ -220,13 +215,7 @@ pub unsafe extern "C" fn cloze_classes_input(
     error: *mut cloze_error,
 ) -> cloze_status {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe {
-        guard(error, || {
-            let places = InputPlaces::new(tokens, total, truncated, windows);
-            places.set(&self::input(classes, input)?.report);
-            Ok(())
-        })
-    }
+    unsafe { input_report(tokens, total, truncated, windows, error, || Ok(&self::input(classes, input)?.report)) }
 }
 
 /// Frees `classes`. NULL is fine.

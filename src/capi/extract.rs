@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use super::encode::{read_texts, stopped};
 use super::error::{cloze_error, cloze_status};
-use super::guard::{Place, free, give, guard, shared, text, value};
+use super::guard::{Place, free, give, guard, shared, string, terminate, text, value};
 use super::model::{cloze_model, enter};
-use super::report::{InputPlaces, at};
+use super::report::{at, input_report};
 use super::request::{cloze_request, request_or_default};
 use crate::error::Result;
 use crate::tasks::{Answers, Extracted};
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn cloze_extract(
             let mut answers = model.extract(question, &contexts, &request)?;
             let outcome = stopped(answers.stopped, answers.finished, count, "contexts are finished");
             for answer in answers.contexts.iter_mut().flat_map(|context| &mut context.answers) {
-                answer.text.push('\0'); // a C caller may read it as a string
+                terminate(&mut answer.text);
             }
             place.set(give(cloze_answers { answers }));
             outcome
@@ -156,13 +156,8 @@ pub unsafe extern "C" fn cloze_answers_text(
     place: usize,
     length: *mut usize,
 ) -> *const c_char {
-    value(std::ptr::null(), || {
-        // SAFETY: the header's contract: each pointer is NULL or valid.
-        let (found, length) = unsafe { (self::context(answers, context), Place::optional(length, 0)) };
-        let Some(answer) = found.ok().and_then(|context| context.answers.get(place)) else { return std::ptr::null() };
-        length.set(answer.text.len() - 1); // cloze_extract added a NUL
-        answer.text.as_ptr().cast()
-    })
+    // SAFETY: the header's contract: each pointer is NULL or valid.
+    unsafe { string(length, || self::context(answers, context).ok()?.answers.get(place).map(|answer| &answer.text)) }
 }
 
 /// How probable it is that a context has no answer. Each result may be NULL:
@@ -214,13 +209,7 @@ pub unsafe extern "C" fn cloze_answers_context(
     error: *mut cloze_error,
 ) -> cloze_status {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe {
-        guard(error, || {
-            let places = InputPlaces::new(tokens, total, truncated, windows);
-            places.set(&self::context(answers, context)?.report);
-            Ok(())
-        })
-    }
+    unsafe { input_report(tokens, total, truncated, windows, error, || Ok(&self::context(answers, context)?.report)) }
 }
 
 /// Frees `answers`. NULL is fine.

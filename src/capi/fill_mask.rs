@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use super::encode::{read_texts, stopped};
 use super::error::{cloze_error, cloze_status};
-use super::guard::{Place, Room, free, give, guard, shared, value};
+use super::guard::{Place, Room, free, give, guard, shared, string, terminate, value};
 use super::model::{cloze_model, enter};
-use super::report::{InputPlaces, at};
+use super::report::{at, input_report};
 use super::request::{cloze_request, request_or_default};
 use crate::error::{ErrorKind, Result, fail};
 use crate::tasks::{Blank, Fill, Filled, Fills};
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn cloze_fill_mask(
             let mut answer = model.fill_mask(&texts, &candidates, &request)?;
             let outcome = stopped(answer.stopped, answer.finished, count, "texts are finished");
             for fill in answer.inputs.iter_mut().flat_map(|input| &mut input.blanks).flat_map(|blank| &mut blank.fills) {
-                fill.token.push('\0'); // a C caller may read it as a string
+                terminate(&mut fill.token);
             }
             place.set(give(cloze_fills { fills: answer, texts: texts.into_iter().map(str::to_owned).collect() }));
             outcome
@@ -202,13 +202,8 @@ pub unsafe extern "C" fn cloze_fills_token(
     place: usize,
     length: *mut usize,
 ) -> *const c_char {
-    value(std::ptr::null(), || {
-        // SAFETY: the header's contract: each pointer is NULL or valid.
-        let (found, length) = unsafe { (fill(fills, input, blank, place), Place::optional(length, 0)) };
-        let Ok(fill) = found else { return std::ptr::null() };
-        length.set(fill.token.len() - 1); // cloze_fill_mask added a NUL
-        fill.token.as_ptr().cast()
-    })
+    // SAFETY: the header's contract: each pointer is NULL or valid.
+    unsafe { string(length, || fill(fills, input, blank, place).ok().map(|fill| &fill.token)) }
 }
 
 /// Copies the whole text of an input with the token at a place in its blank to `text`, which holds `capacity` bytes: UTF-8 without a
@@ -266,13 +261,7 @@ pub unsafe extern "C" fn cloze_fills_input(
     error: *mut cloze_error,
 ) -> cloze_status {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe {
-        guard(error, || {
-            let places = InputPlaces::new(tokens, total, truncated, windows);
-            places.set(&self::input(fills, input)?.report);
-            Ok(())
-        })
-    }
+    unsafe { input_report(tokens, total, truncated, windows, error, || Ok(&self::input(fills, input)?.report)) }
 }
 
 /// Frees `fills`. NULL is fine.

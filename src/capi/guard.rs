@@ -230,6 +230,26 @@ pub(super) unsafe fn free<T>(handle: *mut T) {
     });
 }
 
+/// Adds the NUL at which C's strings end.
+pub(super) fn terminate(text: &mut String) {
+    text.push('\0');
+}
+
+/// The place of a string that was terminated; `length` (may be NULL) receives its bytes without the NUL. NULL, and a length of 0,
+/// where there is no such string.
+///
+/// # Safety
+/// `length` is NULL or valid for writes during the call.
+pub(super) unsafe fn string<'a>(length: *mut usize, find: impl FnOnce() -> Option<&'a String>) -> *const c_char {
+    value(std::ptr::null(), || {
+        // SAFETY: the caller's contract.
+        let length = unsafe { Place::optional(length, 0) };
+        let Some(text) = find() else { return std::ptr::null() };
+        length.set(text.len() - 1);
+        text.as_ptr().cast()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::error::*;

@@ -6,7 +6,7 @@ use super::encode::{read_texts, stopped};
 use super::error::{cloze_error, cloze_status};
 use super::guard::{Place, free, give, guard, shared, value};
 use super::model::{cloze_model, enter};
-use super::report::{InputPlaces, at};
+use super::report::{at, input_report};
 use super::request::{cloze_request, request_or_default};
 use crate::tasks::NextSentence;
 
@@ -122,13 +122,7 @@ pub unsafe extern "C" fn cloze_follows_input(
     error: *mut cloze_error,
 ) -> cloze_status {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe {
-        guard(error, || {
-            let places = InputPlaces::new(tokens, total, truncated, windows);
-            places.set(at(&shared(follows, "follows")?.answer.reports, pair, "pair")?);
-            Ok(())
-        })
-    }
+    unsafe { input_report(tokens, total, truncated, windows, error, || at(&shared(follows, "follows")?.answer.reports, pair, "pair")) }
 }
 
 /// Frees `follows`. NULL is fine.

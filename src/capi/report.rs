@@ -132,34 +132,30 @@ pub unsafe extern "C" fn cloze_report_free(report: *mut cloze_report) {
     unsafe { free(report) }
 }
 
-/// Where a caller wants to know what became of an input; each may be NULL.
-pub(super) struct InputPlaces {
-    tokens: Place<usize>,
-    total: Place<usize>,
-    truncated: Place<bool>,
-    windows: Place<usize>,
-}
-
-impl InputPlaces {
-    /// # Safety
-    /// NULL or valid for writes during the call.
-    pub(super) unsafe fn new(tokens: *mut usize, total: *mut usize, truncated: *mut bool, windows: *mut usize) -> InputPlaces {
-        // SAFETY: the caller's contract.
-        unsafe {
-            InputPlaces {
-                tokens: Place::optional(tokens, 0),
-                total: Place::optional(total, 0),
-                truncated: Place::optional(truncated, false),
-                windows: Place::optional(windows, 0),
-            }
-        }
-    }
-
-    pub(super) fn set(&self, report: &InputReport) {
-        self.tokens.set(report.tokens);
-        self.total.set(report.total);
-        self.truncated.set(report.truncated);
-        self.windows.set(report.windows);
+/// The body of a getter that tells what became of an input; each result may be NULL.
+///
+/// # Safety
+/// Each pointer is NULL or valid for writes during the call.
+pub(super) unsafe fn input_report<'a>(
+    tokens: *mut usize,
+    total: *mut usize,
+    truncated: *mut bool,
+    windows: *mut usize,
+    error: *mut cloze_error,
+    find: impl FnOnce() -> Result<&'a InputReport>,
+) -> cloze_status {
+    // SAFETY: the caller's contract.
+    unsafe {
+        guard(error, || {
+            let (tokens, total) = (Place::optional(tokens, 0), Place::optional(total, 0));
+            let (truncated, windows) = (Place::optional(truncated, false), Place::optional(windows, 0));
+            let report = find()?;
+            tokens.set(report.tokens);
+            total.set(report.total);
+            truncated.set(report.truncated);
+            windows.set(report.windows);
+            Ok(())
+        })
     }
 }
 

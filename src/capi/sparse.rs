@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use super::encode::{read_texts, stopped};
 use super::error::{cloze_error, cloze_status};
-use super::guard::{Place, Room, free, give, guard, shared, value};
+use super::guard::{Place, Room, free, give, guard, shared, string, terminate, value};
 use super::model::{cloze_model, enter};
-use super::report::{InputPlaces, at};
+use super::report::{at, input_report};
 use super::request::{cloze_request, request_or_default};
 use crate::error::Result;
 use crate::tasks::{SparseVector, SparseVectors, TermWeight};
@@ -59,7 +59,7 @@ pub unsafe extern "C" fn cloze_encode_sparse(
             let mut vectors = model.encode_sparse(&texts, &request)?;
             let outcome = stopped(vectors.stopped, vectors.finished, count, "texts are finished");
             for term in vectors.inputs.iter_mut().flat_map(|input| &mut input.terms) {
-                term.token.push('\0'); // a C caller may read it as a string
+                terminate(&mut term.token);
             }
             place.set(give(cloze_sparse { vectors }));
             outcome
@@ -146,13 +146,8 @@ pub unsafe extern "C" fn cloze_sparse_copy(
 /// Since: 0.1.0
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cloze_sparse_token(sparse: *const cloze_sparse, input: usize, place: usize, length: *mut usize) -> *const c_char {
-    value(std::ptr::null(), || {
-        // SAFETY: the header's contract: each pointer is NULL or valid.
-        let (found, length) = unsafe { (term(sparse, input, place), Place::optional(length, 0)) };
-        let Ok(term) = found else { return std::ptr::null() };
-        length.set(term.token.len() - 1); // cloze_encode_sparse added a NUL
-        term.token.as_ptr().cast()
-    })
+    // SAFETY: the header's contract: each pointer is NULL or valid.
+    unsafe { string(length, || term(sparse, input, place).ok().map(|term| &term.token)) }
 }
 
 /// What became of an input. Each result may be NULL:
@@ -176,13 +171,7 @@ pub unsafe extern "C" fn cloze_sparse_input(
     error: *mut cloze_error,
 ) -> cloze_status {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe {
-        guard(error, || {
-            let places = InputPlaces::new(tokens, total, truncated, windows);
-            places.set(&self::input(sparse, input)?.report);
-            Ok(())
-        })
-    }
+    unsafe { input_report(tokens, total, truncated, windows, error, || Ok(&self::input(sparse, input)?.report)) }
 }
 
 /// Frees `sparse`. NULL is fine.

@@ -4,9 +4,9 @@ use std::ffi::c_char;
 
 use super::encode::{read_texts, stopped};
 use super::error::{cloze_error, cloze_status};
-use super::guard::{Place, free, give, guard, list, shared, value};
+use super::guard::{Place, free, give, guard, list, shared, string, terminate, value};
 use super::model::{cloze_model, enter};
-use super::report::{InputPlaces, at};
+use super::report::{at, input_report};
 use super::request::{cloze_request, request_or_default};
 use crate::error::{ErrorKind, Result, fail};
 use crate::tasks::{Entities, Entity, Tagged};
@@ -104,9 +104,8 @@ pub unsafe extern "C" fn cloze_tag_words(
 fn hand_out(mut entities: Entities, place: &Place<*mut cloze_entities>) -> Result<()> {
     let outcome = stopped(entities.stopped, entities.finished, entities.inputs.len(), "texts are finished");
     for entity in entities.inputs.iter_mut().flat_map(|input| &mut input.entities) {
-        // A C caller may read them as strings.
-        entity.text.push('\0');
-        entity.label.push('\0');
+        terminate(&mut entity.text);
+        terminate(&mut entity.label);
     }
     place.set(give(cloze_entities { entities }));
     outcome
@@ -228,7 +227,7 @@ pub unsafe extern "C" fn cloze_entities_label(
     length: *mut usize,
 ) -> *const c_char {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe { string(entities, input, place, length, |entity| &entity.label) }
+    unsafe { part(entities, input, place, length, |entity| &entity.label) }
 }
 
 /// The text of an entity, as it stands in its input; otherwise as cloze_entities_label.
@@ -242,25 +241,20 @@ pub unsafe extern "C" fn cloze_entities_text(
     length: *mut usize,
 ) -> *const c_char {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe { string(entities, input, place, length, |entity| &entity.text) }
+    unsafe { part(entities, input, place, length, |entity| &entity.text) }
 }
 
 /// # Safety
 /// Each pointer is NULL or valid.
-unsafe fn string(
+unsafe fn part(
     entities: *const cloze_entities,
     input: usize,
     place: usize,
     length: *mut usize,
     which: impl Fn(&Entity) -> &String,
 ) -> *const c_char {
-    value(std::ptr::null(), || {
-        // SAFETY: the caller's contract.
-        let (found, length) = unsafe { (entity(entities, input, place), Place::optional(length, 0)) };
-        let Ok(entity) = found else { return std::ptr::null() };
-        length.set(which(entity).len() - 1); // hand_out added a NUL
-        which(entity).as_ptr().cast()
-    })
+    // SAFETY: the caller's contract.
+    unsafe { string(length, || entity(entities, input, place).ok().map(which)) }
 }
 
 /// What became of an input. Each result may be NULL:
@@ -284,13 +278,7 @@ pub unsafe extern "C" fn cloze_entities_input(
     error: *mut cloze_error,
 ) -> cloze_status {
     // SAFETY: the header's contract: each pointer is NULL or valid.
-    unsafe {
-        guard(error, || {
-            let places = InputPlaces::new(tokens, total, truncated, windows);
-            places.set(&self::input(entities, input)?.report);
-            Ok(())
-        })
-    }
+    unsafe { input_report(tokens, total, truncated, windows, error, || Ok(&self::input(entities, input)?.report)) }
 }
 
 /// Frees `entities`. NULL is fine.

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use super::error::{cloze_error, cloze_status};
-use super::guard::{Place, Room, free, give, guard, shared, text, value};
+use super::guard::{Place, Room, free, give, guard, shared, string, terminate, text, value};
 use super::model::{cloze_model, enter};
 use super::report::at;
 use super::request::{cloze_request, request_or_default};
@@ -21,7 +21,7 @@ pub struct cloze_tokens {
 impl cloze_tokens {
     pub(super) fn new(mut windows: Vec<Tokens>) -> cloze_tokens {
         for token in windows.iter_mut().flat_map(|w| &mut w.tokens) {
-            token.push('\0'); // a C caller may read it as a string
+            terminate(token);
         }
         cloze_tokens { windows }
     }
@@ -145,13 +145,8 @@ pub unsafe extern "C" fn cloze_tokens_get(
 /// Since: 0.1.0
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cloze_tokens_text(tokens: *const cloze_tokens, window: usize, token: usize, length: *mut usize) -> *const c_char {
-    value(std::ptr::null(), || {
-        // SAFETY: the header's contract: each pointer is NULL or valid.
-        let (tokens, length) = unsafe { (tokens.as_ref(), Place::optional(length, 0)) };
-        let Some(spelled) = tokens.and_then(|t| t.windows.get(window)?.tokens.get(token)) else { return std::ptr::null() };
-        length.set(spelled.len() - 1); // `cloze_tokens::new` added a NUL
-        spelled.as_ptr().cast()
-    })
+    // SAFETY: the header's contract: each pointer is NULL or valid.
+    unsafe { string(length, || tokens.as_ref()?.windows.get(window)?.tokens.get(token)) }
 }
 
 /// Copies the ids of a window's tokens to `ids`, which holds `capacity` ids. `count` receives the number of ids written; on
