@@ -3,9 +3,8 @@
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::heads::{SETTINGS, Seen};
+use super::heads::{Line, SETTINGS, Seen};
 use super::input::{self, Input};
 use super::output::{Out, excerpt};
 use super::stream::{self, Answers};
@@ -60,15 +59,9 @@ fn run(matches: &ArgMatches) -> Outcome {
         let inputs: Vec<(&str, Option<&str>)> = chunk.iter().map(|input| (input.text.as_str(), input.pair.as_deref())).collect();
         model.classify(&inputs, request).map(finished)
     };
-    stream::each(
-        matches,
-        input::PAIR,
-        request,
-        ask,
-        |input, answer, out| {
-            if json { out.json(&Line::new(input, answer)) } else { readable(input, answer, out) }
-        },
-    )
+    stream::each(matches, input::PAIR, request, ask, |input, answer, out| {
+        if json { out.json(&Line::new(input, Fields::new(answer), &answer.report)) } else { readable(input, answer, out) }
+    })
 }
 
 fn zero_shot(model: &Model, chunk: &[Input], labels: &[&String], request: &Request) -> Result<Answers<Classified>> {
@@ -84,15 +77,10 @@ fn finished(answer: Classes) -> Answers<Classified> {
     Answers::of(answer.inputs, answer.finished, answer.stopped)
 }
 
-/// One answer. Fields that say nothing are left out.
+/// What an answer's line of JSON says.
 #[derive(Serialize)]
-struct Line<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RawValue>,
+struct Fields<'a> {
     labels: Vec<Label<'a>>,
-    #[serde(flatten)]
-    seen: Seen,
 }
 
 #[derive(Serialize)]
@@ -102,11 +90,10 @@ struct Label<'a> {
     logit: f32,
 }
 
-impl<'a> Line<'a> {
-    fn new(input: &'a Input, answer: &'a Classified) -> Line<'a> {
+impl<'a> Fields<'a> {
+    fn new(answer: &'a Classified) -> Fields<'a> {
         let label = |LabelScore { label, score, logit, .. }: &'a LabelScore| Label { label, score: *score, logit: *logit };
-        let labels = answer.labels.iter().map(label).collect();
-        Line { index: input.index, id: input.id.as_deref(), labels, seen: Seen::new(&answer.report) }
+        Fields { labels: answer.labels.iter().map(label).collect() }
     }
 }
 

@@ -2,9 +2,8 @@
 
 use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::heads::Seen;
+use super::heads::{Line, Seen};
 use super::input::{self, Input};
 use super::output::{Out, excerpt};
 use super::stream::{self, Answers};
@@ -51,28 +50,17 @@ fn run(matches: &ArgMatches) -> Outcome {
         let answer = model.extract(question, &contexts, request)?;
         Ok(Answers::of(answer.contexts, answer.finished, answer.stopped))
     };
-    stream::each(
-        matches,
-        input::TEXT,
-        request,
-        ask,
-        |input, answer, out| {
-            if json { out.json(&Line::new(input, answer)) } else { readable(input, answer, out) }
-        },
-    )
+    stream::each(matches, input::TEXT, request, ask, |input, answer, out| {
+        if json { out.json(&Line::new(input, Fields::new(answer), &answer.report)) } else { readable(input, answer, out) }
+    })
 }
 
-/// One answer. Fields that say nothing are left out.
+/// What an answer's line of JSON says.
 #[derive(Serialize)]
-struct Line<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RawValue>,
+struct Fields<'a> {
     answers: Vec<Part<'a>>,
     no_answer_score: f32,
     no_answer_logit: f32,
-    #[serde(flatten)]
-    seen: Seen,
 }
 
 #[derive(Serialize)]
@@ -84,15 +72,14 @@ struct Part<'a> {
     logit: f32,
 }
 
-impl<'a> Line<'a> {
-    fn new(input: &'a Input, found: &'a Extracted) -> Line<'a> {
+impl<'a> Fields<'a> {
+    fn new(found: &'a Extracted) -> Fields<'a> {
         let part = |answer: &'a Answer| {
             let Answer { text, start, end, score, logit } = answer;
             Part { text, start: *start, end: *end, score: *score, logit: *logit }
         };
         let Extracted { no_answer_score, no_answer_logit, .. } = *found;
-        let answers = found.answers.iter().map(part).collect();
-        Line { index: input.index, id: input.id.as_deref(), answers, no_answer_score, no_answer_logit, seen: Seen::new(&found.report) }
+        Fields { answers: found.answers.iter().map(part).collect(), no_answer_score, no_answer_logit }
     }
 }
 

@@ -3,9 +3,8 @@
 use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::heads::Seen;
+use super::heads::{Line, Seen};
 use super::input::{self, Input};
 use super::output::{Out, excerpt};
 use super::stream::{self, Answers};
@@ -52,31 +51,19 @@ fn run(matches: &ArgMatches) -> Outcome {
     let candidates: Vec<&String> = matches.get_many("candidate").map(Iterator::collect).unwrap_or_default();
     let ask = |chunk: &[Input], request: &Request| {
         let texts: Vec<&str> = chunk.iter().map(|input| input.text.as_str()).collect();
-        let mut answer = model.fill_mask(&texts, &candidates, request)?;
-        answer.inputs.truncate(answer.finished);
-        Ok(Answers { finished: answer.inputs, stopped: answer.stopped })
+        let answer = model.fill_mask(&texts, &candidates, request)?;
+        Ok(Answers::of(answer.inputs, answer.finished, answer.stopped))
     };
-    stream::each(
-        matches,
-        input::TEXT,
-        request,
-        ask,
-        |input, answer: &Filled, out| {
-            if json { out.json(&Line::new(input, answer)) } else { readable(input, answer, out) }
-        },
-    )
+    stream::each(matches, input::TEXT, request, ask, |input, answer: &Filled, out| {
+        if json { out.json(&Line::new(input, Fields::new(input, answer), &answer.report)) } else { readable(input, answer, out) }
+    })
 }
 
-/// One answer. Fields that say nothing are left out.
+/// What an answer's line of JSON says.
 #[derive(Serialize)]
-struct Line<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RawValue>,
+struct Fields<'a> {
     fills: Vec<Vec<Word<'a>>>,
     blanks: Vec<(usize, usize)>,
-    #[serde(flatten)]
-    seen: Seen,
 }
 
 #[derive(Serialize)]
@@ -88,8 +75,8 @@ struct Word<'a> {
     text: String,
 }
 
-impl<'a> Line<'a> {
-    fn new(input: &'a Input, answer: &'a Filled) -> Line<'a> {
+impl<'a> Fields<'a> {
+    fn new(input: &'a Input, answer: &'a Filled) -> Fields<'a> {
         let words = |blank: &'a Blank| {
             let word = |(place, fill): (usize, &'a crate::tasks::Fill)| Word {
                 token: &fill.token,
@@ -100,12 +87,9 @@ impl<'a> Line<'a> {
             };
             blank.fills.iter().enumerate().map(word).collect()
         };
-        Line {
-            index: input.index,
-            id: input.id.as_deref(),
+        Fields {
             fills: answer.blanks.iter().map(words).collect(),
             blanks: answer.blanks.iter().map(|blank| (blank.start, blank.end)).collect(),
-            seen: Seen::new(&answer.report),
         }
     }
 }

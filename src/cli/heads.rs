@@ -1,14 +1,39 @@
 //! What do the commands that ask a head have in common?
 //!
-//! Their options, and what they say of an input that did not fit.
+//! Their options, their lines of JSON, and what they say of an input that did not fit.
 
 use serde::Serialize;
+use serde_json::value::RawValue;
 
+use super::input::Input;
 use crate::tasks::InputReport;
 
 /// The options that concern heads.
 pub(super) const SETTINGS: &[&str] =
     &["prompt", "prompt_name", "truncation", "max_tokens", "overlap", "windows", "activation", "top", "deadline_ms"];
+
+/// An answer as a line of JSON: whose it is, what the command says, and what did not fit. Fields that say nothing are left out.
+#[derive(Serialize)]
+pub(super) struct Line<'a, F> {
+    index: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a RawValue>,
+    #[serde(flatten)]
+    fields: F,
+    #[serde(flatten)]
+    seen: Seen,
+}
+
+impl<'a, F> Line<'a, F> {
+    pub fn new(input: &'a Input, fields: F, report: &InputReport) -> Line<'a, F> {
+        Line { index: input.index, id: input.id.as_deref(), fields, seen: Seen::new(report) }
+    }
+
+    /// The same without the number of tokens seen.
+    pub fn without_tokens(self) -> Line<'a, F> {
+        Line { seen: Seen { tokens: None, ..self.seen }, ..self }
+    }
+}
 
 /// What was left out of an input, or how it was divided; nothing where it fits.
 #[derive(Serialize)]

@@ -2,9 +2,8 @@
 
 use clap::{ArgMatches, Command};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::heads::{SETTINGS, Seen};
+use super::heads::{Line, SETTINGS, Seen};
 use super::input::{self, Input};
 use super::output::{Out, excerpt};
 use super::stream::{self, Answers};
@@ -47,26 +46,19 @@ fn run(matches: &ArgMatches) -> Outcome {
         Ok(Answers { finished: answer.pairs.into_iter().zip(answer.reports).collect(), stopped: answer.stopped })
     };
     stream::each(matches, input::TWO, request, ask, |input, (answer, report), out| {
-        if json { out.json(&Line::new(input, answer, report)) } else { readable(input, answer, report, out) }
+        if json {
+            out.json(&Line::new(input, Fields { score: answer.score, logits: answer.logits }, report))
+        } else {
+            readable(input, answer, report, out)
+        }
     })
 }
 
-/// One answer. Fields that say nothing are left out.
+/// What an answer's line of JSON says.
 #[derive(Serialize)]
-struct Line<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RawValue>,
+struct Fields {
     score: f32,
     logits: [f32; 2],
-    #[serde(flatten)]
-    seen: Seen,
-}
-
-impl<'a> Line<'a> {
-    fn new(input: &'a Input, answer: &Follows, report: &InputReport) -> Line<'a> {
-        Line { index: input.index, id: input.id.as_deref(), score: answer.score, logits: answer.logits, seen: Seen::new(report) }
-    }
 }
 
 fn readable(input: &Input, answer: &Follows, report: &InputReport, out: &mut Out) -> Outcome {

@@ -4,14 +4,12 @@
 
 use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::heads::{SETTINGS, Seen};
-use super::input::{self, Input, Inputs};
+use super::heads::{Line, SETTINGS, Seen};
+use super::input::{self, Inputs};
 use super::output::{Out, excerpt};
 use super::{Outcome, Verb, flags};
 use crate::error::Error;
-use crate::tasks::{Ranked, Ranking};
 
 pub(super) const VERB: Verb = Verb {
     name: "rerank",
@@ -64,11 +62,12 @@ fn run(matches: &ArgMatches) -> Outcome {
         out.line(format!("Query: {}", excerpt(query, 100)))?;
     }
     for (rank, ranked) in ranking.ranked.iter().enumerate() {
-        let document = &documents[ranked.index];
+        let (document, report) = (&documents[ranked.index], &ranking.documents[ranked.index]);
         if matches.get_flag("json") {
-            out.json(&Line::new(document, rank, ranked, &ranking))?;
+            let fields = Fields { rank, score: ranked.score, logit: ranked.logit };
+            out.json(&Line::new(document, fields, report))?;
         } else {
-            let seen = Seen::words(&ranking.documents[ranked.index]);
+            let seen = Seen::words(report);
             out.line(format!("{:>4}.  {:>7.4}  {}{seen}", rank + 1, ranked.score, excerpt(&document.text, 90)))?;
         }
     }
@@ -79,22 +78,10 @@ fn run(matches: &ArgMatches) -> Outcome {
     Err(Error::new(kind, told).into())
 }
 
-/// One document. Fields that say nothing are left out.
+/// What a document's line of JSON says.
 #[derive(Serialize)]
-struct Line<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RawValue>,
+struct Fields {
     rank: usize,
     score: f32,
     logit: f32,
-    #[serde(flatten)]
-    seen: Seen,
-}
-
-impl<'a> Line<'a> {
-    fn new(document: &'a Input, rank: usize, ranked: &Ranked, ranking: &Ranking) -> Line<'a> {
-        let Ranked { index, score, logit } = *ranked;
-        Line { index, id: document.id.as_deref(), rank, score, logit, seen: Seen::new(&ranking.documents[index]) }
-    }
 }

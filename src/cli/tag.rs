@@ -4,9 +4,8 @@ use std::ops::Range;
 
 use clap::{ArgMatches, Command};
 use serde::Serialize;
-use serde_json::value::RawValue;
 
-use super::heads::Seen;
+use super::heads::{Line, Seen};
 use super::input::{self, Input};
 use super::output::{Out, excerpt};
 use super::stream::{self, Answers};
@@ -54,26 +53,15 @@ fn run(matches: &ArgMatches) -> Outcome {
         let answer = model.tag(&inputs, request)?;
         Ok(Answers::of(answer.inputs, answer.finished, answer.stopped))
     };
-    stream::each(
-        matches,
-        input::WORDS,
-        request,
-        ask,
-        |input, answer, out| {
-            if json { out.json(&Line::new(input, answer)) } else { readable(input, answer, out) }
-        },
-    )
+    stream::each(matches, input::WORDS, request, ask, |input, answer, out| {
+        if json { out.json(&Line::new(input, Fields::new(answer), &answer.report)) } else { readable(input, answer, out) }
+    })
 }
 
-/// One answer. Fields that say nothing are left out.
+/// What an answer's line of JSON says.
 #[derive(Serialize)]
-struct Line<'a> {
-    index: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<&'a RawValue>,
+struct Fields<'a> {
     entities: Vec<Part<'a>>,
-    #[serde(flatten)]
-    seen: Seen,
 }
 
 #[derive(Serialize)]
@@ -87,15 +75,14 @@ struct Part<'a> {
     words: Option<[usize; 2]>,
 }
 
-impl<'a> Line<'a> {
-    fn new(input: &'a Input, found: &'a Tagged) -> Line<'a> {
+impl<'a> Fields<'a> {
+    fn new(found: &'a Tagged) -> Fields<'a> {
         let part = |entity: &'a Entity| {
             let Entity { label, text, start, end, score, words } = entity;
             let words = words.as_ref().map(|Range { start, end }| [*start, *end]);
             Part { label, text, start: *start, end: *end, score: *score, words }
         };
-        let entities = found.entities.iter().map(part).collect();
-        Line { index: input.index, id: input.id.as_deref(), entities, seen: Seen::new(&found.report) }
+        Fields { entities: found.entities.iter().map(part).collect() }
     }
 }
 
