@@ -5,7 +5,7 @@
 //! set is loaded once. Of two texts in order the sentence-order head says whether they are: its answer has the form of BERT's
 //! next-sentence head.
 
-use super::bert::{BERT, EXTRACT, TAG, linear};
+use super::bert::{BERT, CLASSIFY, EXTRACT, TAG, choose, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -48,14 +48,7 @@ fn layers(config: &Fields<'_>, sizes: &Sizes) -> Result<Vec<String>> {
 }
 
 pub(super) const HEADS: &[Row] = &[
-    Row {
-        kind: Kind::Classify,
-        classes: &["ForSequenceClassification"],
-        tensors: "classifier.",
-        input: Input::Pooler,
-        crf: None,
-        layers: &[linear("classifier", Width::Labels)],
-    },
+    CLASSIFY,
     Row {
         kind: Kind::NextSentence,
         classes: &["ForPreTraining"],
@@ -78,14 +71,7 @@ pub(super) const HEADS: &[Row] = &[
             LayerRow::Decoder { weight: "predictions.decoder.weight", biases: &["predictions.decoder.bias", "predictions.bias"] },
         ],
     },
-    Row {
-        kind: Kind::MultipleChoice,
-        classes: &["ForMultipleChoice"],
-        tensors: "classifier.",
-        input: Input::Pooler,
-        crf: None,
-        layers: &[],
-    },
+    choose("classifier.", Input::Pooler),
 ];
 
 /// Builds the trunk.

@@ -96,6 +96,18 @@ pub(super) const CLASSIFY: Row = Row {
     layers: &[linear("classifier", Width::Labels)],
 };
 
+/// Which of several texts fits: no task answers it, but its checkpoints open.
+pub(super) const fn choose(tensors: &'static str, input: Input) -> Row {
+    Row { kind: Kind::MultipleChoice, classes: &["ForMultipleChoice"], tensors, input, crf: None, layers: &[] }
+}
+
+/// From a blank's hidden state to the words for it.
+pub(super) const PREDICTIONS: &[LayerRow] = &[
+    LayerRow::Linear { name: "cls.predictions.transform.dense", width: Width::Embedding, activation: Activates::As("hidden_act") },
+    LayerRow::Norm { name: "cls.predictions.transform.LayerNorm" },
+    LayerRow::Decoder { weight: "cls.predictions.decoder.weight", biases: &["cls.predictions.decoder.bias", "cls.predictions.bias"] },
+];
+
 /// The heads of BERT's classes in `transformers`. Where several have the same tensors, see `heads::take`.
 pub(super) const HEADS: &[Row] = &[
     CLASSIFY,
@@ -115,23 +127,9 @@ pub(super) const HEADS: &[Row] = &[
         tensors: "cls.predictions.",
         input: Input::Picked,
         crf: None,
-        layers: &[
-            LayerRow::Linear { name: "cls.predictions.transform.dense", width: Width::Embedding, activation: Activates::As("hidden_act") },
-            LayerRow::Norm { name: "cls.predictions.transform.LayerNorm" },
-            LayerRow::Decoder {
-                weight: "cls.predictions.decoder.weight",
-                biases: &["cls.predictions.decoder.bias", "cls.predictions.bias"],
-            },
-        ],
+        layers: PREDICTIONS,
     },
-    Row {
-        kind: Kind::MultipleChoice,
-        classes: &["ForMultipleChoice"],
-        tensors: "classifier.",
-        input: Input::Pooler,
-        crf: None,
-        layers: &[],
-    },
+    choose("classifier.", Input::Pooler),
 ];
 
 /// Builds the trunk.

@@ -25,7 +25,7 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["electra"], heads: electra::HEADS, build: electra::build },
     Family { model_types: &["albert"], heads: albert::HEADS, build: albert::build },
     Family { model_types: &["ernie"], heads: bert::HEADS, build: ernie::build },
-    Family { model_types: &["mpnet"], heads: mpnet::HEADS, build: mpnet::build },
+    Family { model_types: &["mpnet"], heads: roberta::HEADS, build: mpnet::build },
     Family { model_types: &["modernbert"], heads: modernbert::HEADS, build: modernbert::build },
     Family { model_types: &["nomic_bert"], heads: nomic_bert::HEADS, build: nomic_bert::build },
     Family { model_types: &["gte"], heads: gte::HEADS, build: gte::build },

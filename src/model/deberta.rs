@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::bert::{BERT, EXTRACT, TAG, linear};
+use super::bert::{BERT, EXTRACT, PREDICTIONS, TAG, choose, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -56,14 +56,7 @@ pub(super) const HEADS: &[Row] = &[
         tensors: "cls.predictions.",
         input: Input::Picked,
         crf: None,
-        layers: &[
-            LayerRow::Linear { name: "cls.predictions.transform.dense", width: Width::Embedding, activation: Activates::As("hidden_act") },
-            LayerRow::Norm { name: "cls.predictions.transform.LayerNorm" },
-            LayerRow::Decoder {
-                weight: "cls.predictions.decoder.weight",
-                biases: &["cls.predictions.decoder.bias", "cls.predictions.bias"],
-            },
-        ],
+        layers: PREDICTIONS,
     },
     // Where config.json says `legacy` = false, and in the checkpoints of the authors.
     Row {
@@ -80,15 +73,8 @@ pub(super) const HEADS: &[Row] = &[
     },
     // Of the authors' discriminators; `transformers` has no class for it.
     Row { kind: Kind::Replaced, classes: &[], tensors: "mask_predictions.", input: Input::Tokens, crf: None, layers: &[] },
-    Row {
-        kind: Kind::MultipleChoice,
-        classes: &["ForMultipleChoice"],
-        tensors: "classifier.",
-        input: Input::First,
-        crf: None,
-        layers: &[],
-    },
-    Row { kind: Kind::MultipleChoice, classes: &["ForMultipleChoice"], tensors: "pooler.", input: Input::First, crf: None, layers: &[] },
+    choose("classifier.", Input::First),
+    choose("pooler.", Input::First),
 ];
 
 /// The epsilon of norms where config.json states none.

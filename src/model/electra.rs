@@ -4,7 +4,7 @@
 //! token whether it was replaced; a generator, the smaller model beside it, fills blanks. Classifiers read the first token, with GELU
 //! where RoBERTa's have tanh.
 
-use super::bert::{BERT, EXTRACT, TAG, dense, linear};
+use super::bert::{BERT, EXTRACT, TAG, choose, dense, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -56,22 +56,8 @@ pub(super) const HEADS: &[Row] = &[
             LayerRow::Decoder { weight: "generator_lm_head.weight", biases: &["generator_lm_head.bias"] },
         ],
     },
-    Row {
-        kind: Kind::MultipleChoice,
-        classes: &["ForMultipleChoice"],
-        tensors: "classifier.",
-        input: Input::First,
-        crf: None,
-        layers: &[],
-    },
-    Row {
-        kind: Kind::MultipleChoice,
-        classes: &["ForMultipleChoice"],
-        tensors: "sequence_summary.",
-        input: Input::First,
-        crf: None,
-        layers: &[],
-    },
+    choose("classifier.", Input::First),
+    choose("sequence_summary.", Input::First),
 ];
 
 /// Builds the trunk.

@@ -7,6 +7,7 @@
 
 use serde_json::Value;
 
+use super::bert::{choose, linear};
 use super::config::Fields;
 use super::heads::{self, Activates, Ground, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -22,7 +23,7 @@ const DENSE: LayerRow =
 const NORM: LayerRow = LayerRow::Norm { name: "head.norm" };
 
 const fn classifier(width: Width) -> LayerRow {
-    super::bert::linear("classifier", width)
+    linear("classifier", width)
 }
 
 /// The heads of its classes in `transformers`. Tensors `head.` alone belong to a masked language model.
@@ -51,14 +52,7 @@ pub(super) const HEADS: &[Row] = &[
         crf: None,
         layers: &[DENSE, NORM, classifier(Width::Fixed(2))],
     },
-    Row {
-        kind: Kind::MultipleChoice,
-        classes: &["ForMultipleChoice"],
-        tensors: "classifier.",
-        input: Input::First,
-        crf: None,
-        layers: &[],
-    },
+    choose("classifier.", Input::First),
     Row {
         kind: Kind::FillMask,
         classes: &["ForMaskedLM"],
@@ -67,7 +61,7 @@ pub(super) const HEADS: &[Row] = &[
         crf: None,
         layers: &[DENSE, NORM, LayerRow::Decoder { weight: "decoder.weight", biases: &["decoder.bias"] }],
     },
-    Row { kind: Kind::MultipleChoice, classes: &["ForMultipleChoice"], tensors: "head.", input: Input::First, crf: None, layers: &[] },
+    choose("head.", Input::First),
 ];
 
 /// Builds the trunk.

@@ -6,12 +6,11 @@
 
 use serde_json::json;
 
-use super::bert::{BERT, EXTRACT, TAG};
+use super::bert::BERT;
 use super::config::Fields;
-use super::heads::Row;
 use super::loader::Loader;
 use super::postnorm::{self, Family, LayerNames, Positions, Table};
-use super::roberta::{CHOOSE, CLASSIFY, FILL_MASK};
+use super::roberta;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Bias, Relative};
 use crate::error::Result;
@@ -30,11 +29,9 @@ const MPNET: &Family = &Family {
         ..BERT.names
     },
     bias,
-    heads: HEADS,
+    heads: roberta::HEADS,
     ..BERT
 };
-
-pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
 
 /// Buckets, half of them for keys behind the query. The reference computes with this number, whatever config.json says.
 const BUCKETS: usize = 32;

@@ -5,7 +5,7 @@
 //! leaves as many fewer positions than the table has rows; a padding token in a text takes none. There is one segment. Classifiers
 //! read the first token rather than a pooler.
 
-use super::bert::{BERT, EXTRACT, TAG, dense, linear};
+use super::bert::{BERT, EXTRACT, TAG, choose, dense, linear};
 use super::config::Fields;
 use super::heads::{Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -23,7 +23,7 @@ const ROBERTA: &Family = &Family {
 };
 
 /// A classifier of two layers on the first token.
-pub(super) const CLASSIFY: Row = Row {
+const CLASSIFY: Row = Row {
     kind: Kind::Classify,
     classes: &["ForSequenceClassification"],
     tensors: "classifier.",
@@ -32,16 +32,7 @@ pub(super) const CLASSIFY: Row = Row {
     layers: &[dense("classifier.dense", Width::Hidden, Activation::Tanh), linear("classifier.out_proj", Width::Labels)],
 };
 
-pub(super) const CHOOSE: Row = Row {
-    kind: Kind::MultipleChoice,
-    classes: &["ForMultipleChoice"],
-    tensors: "classifier.",
-    input: Input::Pooler,
-    crf: None,
-    layers: &[],
-};
-
-pub(super) const FILL_MASK: Row = Row {
+const FILL_MASK: Row = Row {
     kind: Kind::FillMask,
     classes: &["ForMaskedLM"],
     tensors: "lm_head.",
@@ -54,7 +45,7 @@ pub(super) const FILL_MASK: Row = Row {
     ],
 };
 
-pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
+pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, choose("classifier.", Input::Pooler)];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
