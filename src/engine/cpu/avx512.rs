@@ -203,11 +203,11 @@ mod x86 {
 
     impl Dot for VnniBf16 {
         type S = Avx512;
-        const TAKES: f32 = 0.0;
+        const TAKES: f32 = Vnni::TAKES;
 
         #[inline(always)]
         unsafe fn dot(sum: __m512i, weights: __m512i, a: __m512i) -> __m512i {
-            _mm512_dpbusd_epi32(sum, a, weights)
+            Vnni::dot(sum, weights, a)
         }
         #[inline(always)]
         unsafe fn dot_bf16(sum: __m512, weights: __m512i, a: __m512i) -> __m512 {

@@ -73,25 +73,7 @@ fn disentangled_scores_follow_the_formula_on_every_table_in_f32_and_bf16_and_so_
             let want = by_definition(&rows, &attention, &weights);
             let plain = attention_by_definition(&rows, &Attention::plain(heads, head_size), |_, _| 0.0);
             assert!(tokens == 1 || want.iter().zip(&plain).any(|(a, b)| (a - b).abs() > 0.1), "positions tell");
-            let maps = Engine::new(&weights, None, None).unwrap();
-            for head in 0..heads {
-                let mut map = vec![0.0; tokens * tokens];
-                maps.attention_map(&graph.nodes()[1].op, &rows, head, &mut map);
-                for (query, looks) in map.chunks_exact(tokens).enumerate() {
-                    let value = |key: usize| rows[key * 3 * heads * head_size + (2 * heads + head) * head_size];
-                    let mixed: f32 = (0..tokens).map(|key| looks[key] * value(key)).sum();
-                    assert!((mixed - want[query * heads * head_size + head * head_size]).abs() < 2e-5, "a map shows positions");
-                }
-            }
-            for table in kernels::all() {
-                for (precision, allowed) in [(Precision::F32, 3e-5), (Precision::Int8, 6e-2)] {
-                    let engine = engine(&weights, &graph, table.name, precision, tokens.min(20));
-                    let got = engine.run(&graph, &batch(&[tokens]), 1, &Control::default()).unwrap().unwrap();
-                    let worst = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-                    println!("{:12} {precision:?} {tokens} tokens {terms:?}: {worst:.1e}", table.name);
-                    assert!(worst < allowed, "{} {precision:?} {tokens} tokens {terms:?}: {worst}", table.name);
-                }
-            }
+            check_attention(&weights, &graph, &attention, &want, [3e-5, 6e-2], &format!("{tokens} tokens {terms:?}"));
         }
     }
 }
