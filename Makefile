@@ -40,9 +40,9 @@ lib: ## Build the C library: libcloze.so and libcloze.a
 	@if command -v strip >/dev/null; then strip --strip-debug "$(CLIB)/release/libcloze.a"; fi
 	@ls -l "$(CLIB)"/release/libcloze.so "$(CLIB)"/release/libcloze.a
 
-cli: ## Build the command line: target/release/cloze
+cli: ## Build the commands: target/release/cloze and cloze-train
 	$(BOOTSTRAP) cc
-	$(CARGO) build --release --bin cloze
+	$(CARGO) build --release --bin cloze --bin cloze-train
 
 test: ## Run every test; those that need what this machine lacks say SKIPPED and why
 	$(BOOTSTRAP) cc c++ readelf nm pip
@@ -63,9 +63,9 @@ bench: ## Run the benchmarks; benches/README.md has the figures of one machine
 	@sh scripts/model.sh || echo "make: without models/minilm the benchmarks of the real model are skipped" >&2
 	$(CARGO) bench
 
-install: lib cli ## Install library, header, pkg-config file and command (PREFIX=/usr/local, DESTDIR=)
+install: lib cli ## Install library, header, pkg-config file and commands (PREFIX=/usr/local, DESTDIR=)
 	$(BOOTSTRAP) readelf
-	@LIBCLOZE="$(CLIB)/release" CLI="$(TARGET)/release/cloze" VERSION="$(VERSION)" DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" \
+	@LIBCLOZE="$(CLIB)/release" COMMANDS="$(TARGET)/release" VERSION="$(VERSION)" DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" \
 		BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" PKGCONFIGDIR="$(PKGCONFIGDIR)" sh scripts/install.sh
 
 header: ## Make include/cloze.h from src/capi again

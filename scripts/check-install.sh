@@ -24,4 +24,5 @@ export LD_LIBRARY_PATH="$work/usr/lib"
 cmp "$work/one" "$work/two"
 "$work/search" "$model" "a query" "a passage" >/dev/null
 "$work/usr/bin/cloze" encode -m "$model" "a text" >/dev/null
+"$work/usr/bin/cloze-train" --version >/dev/null
 echo "check-install: the installed library serves C and C++ programs, linked dynamically and statically"

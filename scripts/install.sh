@@ -15,8 +15,8 @@ ln -sf "$file" "$lib/$soname"
 ln -sf "$soname" "$lib/libcloze.so"
 install -m 644 "$LIBCLOZE/libcloze.a" "$lib/libcloze.a"
 install -m 644 include/cloze.h "$include/cloze.h"
-install -m 755 "$CLI" "$bin/cloze"
+install -m 755 "$COMMANDS/cloze" "$COMMANDS/cloze-train" "$bin"
 # A static link needs what the Rust standard library needs.
 sed -e "s|@PREFIX@|$PREFIX|" -e "s|@LIBDIR@|$LIBDIR|" -e "s|@INCLUDEDIR@|$INCLUDEDIR|" -e "s|@VERSION@|$VERSION|" \
     -e "s|@PRIVATE@|-lpthread -ldl -lm -lgcc_s|" cloze.pc.in >"$pkgconfig/cloze.pc"
-echo "installed $lib/$file, $lib/libcloze.a, $include/cloze.h, $pkgconfig/cloze.pc, $bin/cloze"
+echo "installed $lib/$file, $lib/libcloze.a, $include/cloze.h, $pkgconfig/cloze.pc, $bin/cloze, $bin/cloze-train"

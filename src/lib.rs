@@ -29,6 +29,8 @@ pub mod model;
 pub mod quant;
 pub mod tasks;
 pub mod tokenizer;
+#[cfg(feature = "train")]
+pub mod train;
 
 pub use error::{Error, ErrorKind, Result};
 pub use tasks::{

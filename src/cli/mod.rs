@@ -30,6 +30,8 @@ mod store;
 mod stream;
 mod tag;
 mod tokenize;
+#[cfg(feature = "train")]
+pub mod train;
 mod types;
 mod vectors;
 mod verify;
@@ -87,23 +89,62 @@ impl From<Error> for Failure {
     }
 }
 
+/// A program: its commands, and what it says of itself.
+struct Program {
+    name: &'static str,
+    about: &'static str,
+    after_help: &'static str,
+    commands: &'static [Verb],
+    /// Refuses words that would be read, but not as they were meant.
+    check: fn(&[String]) -> Outcome,
+}
+
+const CLOZE: Program = Program {
+    name: "cloze",
+    about: "Vectors, ranks, labels, answers and entities from text with BERT-family encoders, in this process, on this processor",
+    after_help: "Texts come as arguments, or one a line on standard input. With --json, answers are JSON lines, and so is standard input.\nEach command has examples: cloze encode --help",
+    commands: COMMANDS,
+    check: flags::no_value_of_a_switch,
+};
+
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
-    let matches = match command().try_get_matches() {
-        Ok(matches) => matches,
-        Err(asked) => {
-            // Help and version are no errors; clap knows which stream and which code belong to each.
-            let _ = asked.print();
-            return ExitCode::from(u8::try_from(asked.exit_code()).unwrap_or(2));
+    CLOZE.main()
+}
+
+impl Program {
+    fn main(&self) -> ExitCode {
+        let matches = match self.command().try_get_matches() {
+            Ok(matches) => matches,
+            Err(asked) => {
+                // Help and version are no errors; clap knows which stream and which code belong to each.
+                let _ = asked.print();
+                return ExitCode::from(u8::try_from(asked.exit_code()).unwrap_or(2));
+            }
+        };
+        let Some((name, given)) = matches.subcommand() else { return ExitCode::from(2) };
+        let Some(verb) = self.commands.iter().find(|verb| verb.name == name) else { return ExitCode::from(2) };
+        let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        let program = self.name;
+        match (self.check)(&words).and_then(|()| (verb.run)(given)) {
+            Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
+            Err(Failure::Failed(error)) => complain(1, &format!("{program} {name}: {error}")),
+            Err(Failure::Usage(words)) => complain(2, &format!("{program} {name}: {words}\n\nFor more, try '{program} {name} --help'.")),
         }
-    };
-    let Some((name, given)) = matches.subcommand() else { return ExitCode::from(2) };
-    let Some(verb) = COMMANDS.iter().find(|verb| verb.name == name) else { return ExitCode::from(2) };
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    match flags::no_value_of_a_switch(&words).and_then(|()| (verb.run)(given)) {
-        Ok(()) | Err(Failure::Closed) => ExitCode::SUCCESS,
-        Err(Failure::Failed(error)) => complain(1, &format!("cloze {name}: {error}")),
-        Err(Failure::Usage(words)) => complain(2, &format!("cloze {name}: {words}\n\nFor more, try 'cloze {name} --help'.")),
+    }
+
+    fn command(&self) -> Command {
+        let verbs = self.commands.iter().map(|verb| {
+            let command = Command::new(verb.name).about(verb.about).after_help(verb.examples);
+            (verb.build)(command)
+        });
+        Command::new(self.name)
+            .version(env!("CARGO_PKG_VERSION"))
+            .about(self.about)
+            .after_help(self.after_help)
+            .subcommand_required(true)
+            .arg_required_else_help(true)
+            .subcommands(verbs)
     }
 }
 
@@ -113,44 +154,37 @@ fn complain(code: u8, message: &str) -> ExitCode {
     ExitCode::from(code)
 }
 
-fn command() -> Command {
-    let verbs = COMMANDS.iter().map(|verb| {
-        let command = Command::new(verb.name).about(verb.about).after_help(verb.examples);
-        (verb.build)(command)
-    });
-    Command::new("cloze")
-        .version(env!("CARGO_PKG_VERSION"))
-        .about("Vectors, ranks, labels, answers and entities from text with BERT-family encoders, in this process, on this processor")
-        .after_help("Texts come as arguments, or one a line on standard input. With --json, answers are JSON lines, and so is standard input.\nEach command has examples: cloze encode --help")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommands(verbs)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Both programs, or the one that this build has.
+    const PROGRAMS: &[&Program] = &[
+        &CLOZE,
+        #[cfg(feature = "train")]
+        &train::CLOZE_TRAIN,
+    ];
+
     #[test]
     fn clap_finds_no_contradiction_in_the_flags() {
-        command().debug_assert();
+        PROGRAMS.iter().for_each(|program| program.command().debug_assert());
     }
 
     #[test]
     fn every_command_has_examples_that_parse() {
-        for verb in COMMANDS {
-            let lines: Vec<_> = verb.examples.lines().filter(|line| line.starts_with("  ") && line.contains("cloze ")).collect();
+        for (program, verb) in PROGRAMS.iter().flat_map(|program| program.commands.iter().map(move |verb| (program, verb))) {
+            let start = format!("{} ", program.name);
+            let lines: Vec<_> = verb.examples.lines().filter(|line| line.starts_with("  ") && line.contains(&start)).collect();
             assert!(!lines.is_empty(), "{} has no example", verb.name);
             for line in lines {
-                let words = example_words(line);
-                command().try_get_matches_from(&words).unwrap_or_else(|e| panic!("{line}\n{e}"));
+                let words = example_words(&line[line.rfind(&start).unwrap()..]);
+                program.command().try_get_matches_from(&words).unwrap_or_else(|e| panic!("{line}\n{e}"));
             }
         }
     }
 
-    /// The words of the last `cloze` command on a line of shell, quotes undone, redirections left out.
-    fn example_words(line: &str) -> Vec<String> {
-        let command = &line[line.rfind("cloze ").unwrap()..];
+    /// The words of a command of shell, quotes undone, redirections left out.
+    fn example_words(command: &str) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         for (i, part) in command.split('\'').enumerate() {
             if i % 2 == 1 {

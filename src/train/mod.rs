@@ -1,0 +1,12 @@
+//! How does text become a model?
+//!
+//! Text files -> a vocabulary (once) -> token ids in mapped shards (once a vocabulary) -> [`Example`]s of an objective -> packed
+//! batches -> forward and backward over the family's own graph -> an optimiser's step -> a Hugging Face folder.
+//!
+//! Nothing here has a hidden state: an example is a function of (seed, epoch, index), a random number one of a [`random::Key`] and a
+//! counter. So a run that is stopped goes on where it was, and any part of it can be looked at on its own.
+
+mod example;
+pub mod random;
+
+pub use example::Example;
