@@ -6,8 +6,10 @@
 //! [`WeightId`], an index into the list that the model hands to the engine once.
 
 mod attention;
+mod sight;
 
-pub use attention::{Attention, Bias, Disentangled, Relative, Rotary, Span};
+pub use attention::{Attention, Bias, Blocks, Disentangled, Far, Relative, Rotary, Span, Start};
+pub use sight::{Ranges, Sight};
 
 /// Index of a weight in the list given to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -162,6 +164,8 @@ pub enum Op {
     Attention {
         /// Queries, keys and values.
         qkv: ValueId,
+        /// Those of the tokens at the start that see all ([`Far::Start`]): what they look with, and at; same shape.
+        start: Option<ValueId>,
         /// Heads, and how they look.
         attention: Attention,
     },
@@ -273,7 +277,8 @@ impl Op {
             | Op::Pick { input }
             | Op::Scores { input, .. }
             | Op::Terms { input, .. } => vec![*input],
-            Op::Attention { qkv, .. } | Op::Rotate { qkv, .. } => vec![*qkv],
+            Op::Attention { qkv, start, .. } => [*qkv].into_iter().chain(*start).collect(),
+            Op::Rotate { qkv, .. } => vec![*qkv],
             Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => vec![*input, *residual],
             Op::Concat { inputs } | Op::Mean { inputs } => inputs.clone(),
         }
@@ -331,8 +336,13 @@ impl Graph {
 
     /// Appends [`Op::Attention`].
     pub fn attention(&mut self, qkv: ValueId, attention: Attention) -> ValueId {
+        self.attention_from(qkv, None, attention)
+    }
+
+    /// As [`Graph::attention`], with queries, keys and values of the start's own.
+    pub fn attention_from(&mut self, qkv: ValueId, start: Option<ValueId>, attention: Attention) -> ValueId {
         let width = attention.heads * attention.head_size;
-        self.push(Op::Attention { qkv, attention }, Rows::Tokens, width)
+        self.push(Op::Attention { qkv, start, attention }, Rows::Tokens, width)
     }
 
     /// Appends [`Op::AddNorm`].
@@ -413,9 +423,13 @@ impl Graph {
         only
     }
 
-    /// Makes `value` the result: drops the operations that it does not need. Returns the shorter graph.
-    #[must_use]
-    pub fn ending_in(&self, value: ValueId) -> Graph {
+    /// The operations that `value` needs, in order.
+    pub fn behind(&self, value: ValueId) -> impl Iterator<Item = &Op> {
+        self.nodes.iter().zip(self.needed(value)).filter(|(_, needed)| *needed).map(|(node, _)| &node.op)
+    }
+
+    /// Which operations `value` needs.
+    fn needed(&self, value: ValueId) -> Vec<bool> {
         let mut needed = vec![false; self.nodes.len()];
         needed[value.0] = true;
         for i in (0..=value.0).rev() {
@@ -423,6 +437,13 @@ impl Graph {
                 self.nodes[i].op.inputs().iter().for_each(|v| needed[v.0] = true);
             }
         }
+        needed
+    }
+
+    /// Makes `value` the result: drops the operations that it does not need. Returns the shorter graph.
+    #[must_use]
+    pub fn ending_in(&self, value: ValueId) -> Graph {
+        let needed = self.needed(value);
         let mut place = vec![ValueId(0); self.nodes.len()];
         let mut kept = Graph::new();
         for (i, node) in self.nodes.iter().enumerate().take(value.0 + 1).filter(|(i, _)| needed[*i]) {
@@ -433,7 +454,7 @@ impl Graph {
     }
 }
 
-fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
+fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId + Copy) -> Op {
     let mut op = op.clone();
     match &mut op {
         Op::Embed { .. } => {}
@@ -445,7 +466,8 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId) -> Op {
         | Op::Pick { input }
         | Op::Scores { input, .. }
         | Op::Terms { input, .. } => *input = to(*input),
-        Op::Attention { qkv, .. } | Op::Rotate { qkv, .. } => *qkv = to(*qkv),
+        Op::Attention { qkv, start, .. } => (*qkv, *start) = (to(*qkv), start.map(to)),
+        Op::Rotate { qkv, .. } => *qkv = to(*qkv),
         Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => (*input, *residual) = (to(*input), to(*residual)),
         Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),
     }

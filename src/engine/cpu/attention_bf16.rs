@@ -4,10 +4,12 @@
 //! less than that of the int8 rows they come from); softmax is f32. Panels hold pairs of neighbouring inputs: for keys, inputs
 //! 2p and 2p + 1 of each key; for values, tokens 2p and 2p + 1 of each column. An odd last one is paired with zero.
 
-use super::attention::{Head, QUERIES, scores_stride, tiles};
+use std::ops::Range;
+
+use super::attention::{Head, Keys, QUERIES, add, scores_stride, tiles, widest_stride};
 use super::gemm::{PANEL, split};
 use super::kernels::Kernels;
-use crate::engine::graph::Span;
+use crate::engine::graph::{Attention, Sight};
 
 /// The bf16 functions of an instruction set that has them.
 pub(super) struct Bf16 {
@@ -41,70 +43,100 @@ pub(super) struct PairTile {
     pub rows: usize,
 }
 
-/// Numbers of scratch that a sequence of `tokens` and a head of `size` need.
-pub(super) fn scratch_len(tokens: usize, size: usize, span: Span) -> usize {
+/// Numbers of scratch that a sequence of `tokens` needs.
+pub(super) fn scratch_len(attention: &Attention, tokens: usize) -> usize {
+    let size = attention.head_size;
     let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
-    keys * size.div_ceil(2) + tokens.div_ceil(2) * columns + QUERIES * (scores_stride(tokens, span) + columns + columns / 2)
+    keys * size.div_ceil(2) + tokens.div_ceil(2) * columns + QUERIES * (widest_stride(attention, tokens) + 2 * columns + columns / 2)
 }
 
-/// Computes the head.
+/// Computes the rows `queries` of the head's output.
 ///
 /// # Safety
 /// As [`super::attention::attend`]; `bf16` may run here.
-pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, scratch: *mut f32) {
+pub(super) unsafe fn attend(kernels: &Kernels, bf16: &Bf16, head: &Head, sight: &Sight, asked: Range<usize>, scratch: *mut f32) {
     let Head { tokens, size, .. } = *head;
     let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
     let (size_pairs, token_pairs) = (size.div_ceil(2), tokens.div_ceil(2));
-    // SAFETY: the five parts together are `scratch_len` numbers.
+    // SAFETY: the six parts together are `scratch_len` numbers.
     unsafe {
         let key_panels = scratch.cast::<u32>();
         let value_panels = key_panels.add(keys * size_pairs);
         let scores = value_panels.add(token_pairs * columns).cast::<f32>();
-        let stride = scores_stride(tokens, head.span);
+        let stride = scores_stride(sight, tokens);
         let mixed = scores.add(QUERIES * stride);
-        let queries = mixed.add(QUERIES * columns).cast::<u16>();
+        let part = mixed.add(QUERIES * columns);
+        let room = Room { scores, stride, values: value_panels, token_pairs, mixed, part, columns };
+        let queries = part.add(QUERIES * columns).cast::<u16>();
         pack_keys(bf16, head, key_panels, queries);
         pack_values(bf16, head, value_panels);
-        let blocks = head.rows.div_ceil(QUERIES);
+        let blocks = asked.len().div_ceil(QUERIES);
         for block in 0..blocks {
-            let (first, rows) = split(head.rows, blocks, block);
+            let (first, rows) = split(asked.len(), blocks, block);
+            let first = asked.start + first;
             for r in 0..rows {
                 narrow_row(bf16, head.queries.add((first + r) * head.stride), size, queries.add(r * columns));
             }
-            let keys = head.keys_of(first, rows);
-            let score = Product {
-                a: queries,
-                a_stride: columns,
-                pairs: size_pairs,
-                panels: key_panels.add(keys.start * size_pairs),
-                panel: size_pairs * PANEL,
-            };
-            multiply(kernels, bf16, &score, rows, keys.len().next_multiple_of(PANEL), scores, stride);
-            let mut inverse = [0f32; QUERIES];
-            if let Some(positions) = &head.positions {
-                positions.add(kernels, head, first..first + rows, &keys, scores, stride);
-            }
-            for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
-                let (row, query) = (scores.add(r * stride), first + r);
-                let seen = head.span.seen(query..query + 1, tokens);
-                let own = row.add(seen.start - keys.start);
-                head.add_bias(query, &seen, own);
-                *sum = (bf16.softmax)(own, seen.len(), seen.len().next_multiple_of(2), head.scale);
-                if seen != keys {
-                    spread(row.cast(), seen.start - keys.start, seen.len(), keys.len().next_multiple_of(2));
+            let keys = Keys::of(sight, first..first + rows);
+            for (column, keys) in keys.ranges() {
+                let score = Product {
+                    a: queries,
+                    a_stride: columns,
+                    pairs: size_pairs,
+                    panels: key_panels.add(keys.start * size_pairs),
+                    panel: size_pairs * PANEL,
+                };
+                multiply(kernels, bf16, &score, rows, keys.len().next_multiple_of(PANEL), scores.add(column), stride);
+                if let Some(positions) = &head.positions {
+                    positions.add(kernels, head, first..first + rows, &keys, scores.add(column), stride);
                 }
             }
-            let mix = Product {
-                a: scores.cast::<u16>(),
+            let mut inverse = [0f32; QUERIES];
+            let width = keys.columns.next_multiple_of(2);
+            for (r, sum) in inverse.iter_mut().enumerate().take(rows) {
+                let row = scores.add(r * stride);
+                let seen = head.finish_scores(sight, first + r, &keys, row);
+                *sum = (bf16.softmax)(row.add(seen.start), seen.len(), seen.len().next_multiple_of(2), head.scale);
+                if seen != (0..keys.columns) {
+                    spread(row.cast(), seen.start, seen.len(), width);
+                }
+            }
+            mix(kernels, bf16, &room, &keys, rows);
+            for (r, sum) in inverse.iter().enumerate().take(rows) {
+                (bf16.scale)(mixed.add(r * columns), *sum, size, head.out.add((first + r) * head.out_stride));
+            }
+        }
+    }
+}
+
+/// As [`super::attention`] has it.
+struct Room {
+    scores: *const f32,
+    stride: usize,
+    values: *const u32,
+    token_pairs: usize,
+    mixed: *mut f32,
+    part: *mut f32,
+    columns: usize,
+}
+
+/// The sums of the values of `keys` by the probabilities of `rows` queries, part by part.
+unsafe fn mix(kernels: &Kernels, bf16: &Bf16, room: &Room, keys: &Keys, rows: usize) {
+    let Room { scores, stride, values, token_pairs, mixed, part, columns } = *room;
+    for (i, (column, keys)) in keys.parts().enumerate() {
+        // SAFETY: the caller gives rows of probabilities for `keys`, and room for as many rows of sums.
+        unsafe {
+            let product = Product {
+                a: scores.cast::<u16>().add(column),
                 a_stride: stride * 2,
                 pairs: keys.len().div_ceil(2),
                 // A panel's start is even.
-                panels: value_panels.add(keys.start / 2 * PANEL),
+                panels: values.add(keys.start / 2 * PANEL),
                 panel: token_pairs * PANEL,
             };
-            multiply(kernels, bf16, &mix, rows, columns, mixed, columns);
-            for (r, sum) in inverse.iter().enumerate().take(rows) {
-                (bf16.scale)(mixed.add(r * columns), *sum, size, head.out.add((first + r) * head.out_stride));
+            multiply(kernels, bf16, &product, rows, columns, if i == 0 { mixed } else { part }, columns);
+            if i > 0 {
+                add(mixed, part, rows * columns);
             }
         }
     }

@@ -3,7 +3,9 @@
 use super::gemm::PANEL;
 use super::pack::{Matrix, Packed};
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Attention, Bias, Disentangled, Graph, Index, Lookup, Node, Norm, Op, Relative, Rotary, Rows, WeightId};
+use crate::engine::graph::{
+    Attention, Bias, Disentangled, Far, Graph, Index, Lookup, Node, Norm, Op, Relative, Rotary, Rows, ValueId, WeightId,
+};
 use crate::error::{ErrorKind, Result, fail};
 
 /// # Errors
@@ -17,7 +19,8 @@ pub(super) fn check(graph: &Graph, batch: &Batch, weights: &Packed) -> Result<()
             return fail(ErrorKind::InvalidArgument, format!("operation {i} ({:?}) and its weights have different shapes", node.op));
         }
         if let Op::Attention { attention, .. } = &node.op {
-            let blind = |s: &usize| batch.seen(*s).saturating_add(attention.span.before) < batch.rows(*s).len();
+            let blind =
+                |s: &usize| attention.far == Far::None && batch.seen(*s).saturating_add(attention.span.before) < batch.rows(*s).len();
             if let Some(sequence) = (0..batch.sequences()).find(blind) {
                 let (tokens, seen) = (batch.rows(sequence).len(), batch.seen(sequence));
                 let told = format!("{tokens} tokens of which {seen} are seen: the last stand further away than the model's window");
@@ -47,9 +50,15 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
             let matrix = |m: &Matrix<'_>| m.depth == width(*input) && m.holds(node.width) && columns(m);
             weights.matrix(*weight).as_ref().is_some_and(matrix) && bias.is_none_or(vector)
         }
-        Op::Attention { qkv, attention: Attention { heads, head_size, bias, .. } } => {
-            let sizes = *head_size > 0 && node.width == heads * head_size && width(*qkv) == 3 * node.width;
-            sizes && fits_bias(bias, (*heads, *head_size), weights)
+        Op::Attention { qkv, start, attention: Attention { heads, head_size, bias, far, .. } } => {
+            let rows = |v: ValueId| width(v) == 3 * node.width && graph.node(v).rows == Rows::Tokens;
+            let sizes = *head_size > 0 && node.width == heads * head_size && rows(*qkv) && start.is_none_or(rows);
+            let far = match far {
+                Far::None => start.is_none(),
+                Far::Start(_) => *bias == Bias::None,
+                Far::Blocks(blocks) => *bias == Bias::None && start.is_none() && blocks.size > 0 && blocks.times >= 1.0,
+            };
+            sizes && far && fits_bias(bias, (*heads, *head_size), weights)
         }
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
         Op::Add { input, residual } => width(*input) == node.width && width(*residual) == node.width,

@@ -18,7 +18,7 @@ use super::pack::Matrix;
 use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Activation, Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Reduce, ValueId, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Reduce, Sight, ValueId, WeightId};
 use crate::quant::Tensor;
 
 /// A run's data, shared by the threads that work on it.
@@ -66,7 +66,7 @@ impl Work {
             match &self.graph.nodes()[step].op {
                 Op::Embed { lookups, norm } => self.embed(step, task, lookups, norm.as_ref()),
                 Op::Linear { input, weight, bias, activation } => self.linear(step, task, *input, (*weight, *bias), *activation),
-                Op::Attention { qkv, attention } => self.attention(step, task, *qkv, attention, thread),
+                Op::Attention { qkv, start, attention } => self.attention(step, task, (*qkv, *start), attention, thread),
                 Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, Some(*residual), norm),
                 Op::Norm { input, norm } => self.add_norm(step, task, *input, None, norm),
                 Op::Add { input, residual } => self.add(step, task, *input, *residual),
@@ -382,46 +382,81 @@ impl Work {
         }
     }
 
-    unsafe fn attention(&self, step: usize, task: usize, qkv: ValueId, attention: &Attention, thread: usize) {
-        let Attention { heads, head_size: size, span, .. } = *attention;
-        let (sequence, head) = (task / heads, task % heads);
+    unsafe fn attention(&self, step: usize, task: usize, (qkv, start): (ValueId, Option<ValueId>), attention: &Attention, thread: usize) {
+        let (sequence, number) = (task / attention.heads, task % attention.heads);
+        let rows = self.batch.rows(sequence).len();
+        let seen = self.batch.seen(sequence);
+        let sight = Sight::of(attention, &self.batch.ids()[self.batch.rows(sequence)], seen);
+        let [first, last] = sight.wide(rows);
+        let between = first.end..last.start;
+        // SAFETY: this task alone writes its sequence's rows in its head's columns; the scratch is this thread's own and holds the longest
+        // sequence. Each head is done with before the next uses the scratch.
+        unsafe {
+            let (head, scratch) = self.head(step, (sequence, number), qkv, attention, self.scratch(thread));
+            self.attend(&head, &sight, between, scratch);
+            let all = Sight::all(seen);
+            self.attend(&head, &all, last, scratch);
+            if !first.is_empty() {
+                let (head, scratch) = self.head(step, (sequence, number), start.unwrap_or(qkv), attention, self.scratch(thread));
+                self.attend(&head, &all, first, scratch);
+            }
+        }
+    }
+
+    /// The rows `queries` of a head's output.
+    unsafe fn attend(&self, head: &Head, sight: &Sight, queries: Range<usize>, scratch: *mut f32) {
+        if queries.is_empty() {
+            return;
+        }
+        // SAFETY: the caller's contract is `attend`'s.
+        unsafe {
+            match self.shared.bf16 {
+                Some(bf16) => attention_bf16::attend(self.shared.kernels, bf16, head, sight, queries, scratch),
+                None => attend(self.shared.kernels, head, sight, queries, scratch),
+            }
+        }
+    }
+
+    /// Head `number` of an attention in sequence `sequence`, with queries, keys and values of `qkv`; and the scratch that it leaves.
+    unsafe fn head(
+        &self,
+        step: usize,
+        (sequence, number): (usize, usize),
+        qkv: ValueId,
+        attention: &Attention,
+        scratch: *mut f32,
+    ) -> (Head, *mut f32) {
+        let Attention { heads, head_size: size, .. } = *attention;
         let rows = self.batch.rows(sequence);
-        // SAFETY: a row of the input holds 3 * heads * size numbers; this task alone writes its sequence's rows in its head's
-        // columns; the scratch is this thread's own and holds the longest sequence.
+        // SAFETY: a row of the input holds 3 * heads * size numbers; `bias_len` numbers of the scratch are those of the bias.
         unsafe {
             let first = self.row(qkv.index(), rows.start).cast_const();
-            let scratch = self.area.add(self.plan.values + thread * self.plan.scratch);
-            let bias = attention::diagonals(attention, |id| self.vector(id), head, rows.len(), scratch);
+            let bias = attention::diagonals(attention, |id| self.vector(id), number, rows.len(), scratch);
             let positions = match &attention.bias {
                 Bias::Disentangled(positions) => {
-                    let rows_of = |ids: &[WeightId]| ids.get(head).map(|id| self.matrix(*id));
+                    let rows_of = |ids: &[WeightId]| ids.get(number).map(|id| self.matrix(*id));
                     Some(Positions::new(positions, rows_of(&positions.keys), rows_of(&positions.queries), rows.len(), scratch))
                 }
                 _ => None,
             };
-            let scratch = scratch.add(attention::bias_len(attention, rows.len()));
             let head = Head {
-                queries: first.add(head * size),
-                keys: first.add((heads + head) * size),
-                values: first.add((2 * heads + head) * size),
+                queries: first.add(number * size),
+                keys: first.add((heads + number) * size),
+                values: first.add((2 * heads + number) * size),
                 stride: self.place(qkv.index()).stride,
-                out: self.row(step, rows.start).add(head * size),
+                out: self.row(step, rows.start).add(number * size),
                 out_stride: self.place(step).stride,
                 tokens: self.batch.seen(sequence),
                 rows: rows.len(),
                 size,
                 bias,
-                span,
                 positions,
                 scale: 1.0 / (attention.products() as f32).sqrt(),
             };
             if let Some(positions) = &head.positions {
                 positions.meet_keys(self.shared.kernels, &head);
             }
-            match self.shared.bf16 {
-                Some(bf16) => attention_bf16::attend(self.shared.kernels, bf16, &head, scratch),
-                None => attend(self.shared.kernels, &head, scratch),
-            }
+            (head, scratch.add(attention::bias_len(attention, rows.len())))
         }
     }
 

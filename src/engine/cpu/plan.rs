@@ -8,7 +8,7 @@ use super::int8::RowLayout;
 use super::pack::Packed;
 use super::{attention, attention_bf16};
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Graph, Node, Op, Rows, WeightId};
+use crate::engine::graph::{Graph, Node, Op, Rows, Sight, WeightId};
 use crate::error::{ErrorKind, Result, fail};
 
 /// Rows of one task of an operation that works row by row.
@@ -119,9 +119,8 @@ impl Plan {
         let tasks = tasks.collect();
         let scratch = graph.nodes().iter().map(|n| match &n.op {
             Op::Attention { attention: options, .. } => {
-                let (tokens, size) = (batch.longest(), options.head_size);
-                let arithmetic =
-                    attention::scratch_len(tokens, size, options.span).max(attention_bf16::scratch_len(tokens, size, options.span));
+                let tokens = batch.longest();
+                let arithmetic = attention::scratch_len(options, tokens).max(attention_bf16::scratch_len(options, tokens));
                 attention::bias_len(options, tokens) + arithmetic
             }
             // A panel of the table: its rows as they are, and packed.
@@ -185,9 +184,9 @@ fn multiply_adds(graph: &Graph, node: &Node, weights: &Packed, rows: usize, batc
         Op::Scores { input, .. } => rows.saturating_mul(node.width).saturating_mul(graph.node(input).width),
         Op::Terms { input, .. } => batch.tokens().saturating_mul(node.width).saturating_mul(graph.node(input).width),
         Op::Attention { ref attention, .. } => {
-            let window = attention.span.before.saturating_add(attention.span.after).saturating_add(1);
-            let pairs = |tokens: usize| tokens.saturating_mul(tokens.min(window));
-            2 * (0..batch.sequences()).map(|s| pairs(batch.rows(s).len())).sum::<usize>().saturating_mul(node.width)
+            let ids = |s: usize| &batch.ids()[batch.rows(s)];
+            let pairs = |s: usize| ids(s).len().saturating_mul(Sight::of(attention, ids(s), batch.seen(s)).widest(1));
+            2 * (0..batch.sequences()).map(pairs).fold(0, usize::saturating_add).saturating_mul(node.width)
         }
         _ => 0,
     }

@@ -8,7 +8,7 @@ use super::gemm::{PANEL, Start, Tile};
 use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::kernels::{Kernels, NormRow};
 use super::pack::Packed;
-use crate::engine::graph::{Activation, Attention, Bias, Op, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Op, Sight, WeightId};
 
 pub(super) const KERNELS: Kernels = Kernels {
     name: "reference",
@@ -150,19 +150,23 @@ unsafe fn activate(which: Activation, block: *mut f32, rows: usize, stride: usiz
 }
 
 /// What head `head` of an attention looks at, (tokens, tokens): row `i` has the softmax of the scaled products of query `i` with each
-/// key that it sees, plus the bias, as f32, and 0 for the others. `read` is what the operation reads, (tokens, 3 * heads * head_size). Other
-/// operations look at nothing.
+/// key that it sees, plus the bias, as f32, and 0 for the others; a key that counts several times has the sum. `read` is what the operation
+/// reads, (tokens, 3 * heads * head_size). Other operations look at nothing, and nor do those with queries of the start's own.
 ///
 /// # Panics
 /// If `map` has not as many rows and columns as `read` has rows.
 pub(super) fn attention_map(op: &Op, weights: &Packed, read: &[f32], head: usize, map: &mut [f32]) {
-    let Op::Attention { attention: attention @ Attention { heads, head_size, bias, span }, .. } = op else { return map.fill(0.0) };
+    let Op::Attention { start: None, attention: attention @ Attention { heads, head_size, bias, .. }, .. } = op else {
+        return map.fill(0.0);
+    };
     let table = |id| weights.vector(id).unwrap_or_default();
     let width = 3 * heads * head_size;
     let tokens = read.len() / width.max(1);
     assert_eq!(map.len(), tokens * tokens, "a map is as wide as it is high");
     let part = |row: usize, which: usize| &read[row * width + (which * heads + head) * head_size..][..*head_size];
     let scale = 1.0 / (attention.products() as f64).sqrt();
+    // Which tokens they are tells only who is at the start.
+    let ids = vec![0; tokens];
     for (i, row) in map.chunks_exact_mut(tokens.max(1)).enumerate() {
         let product = |j: usize| dot(part(i, 0), part(j, 1).iter().copied()) * scale;
         let bias = |j: usize| match bias {
@@ -177,13 +181,20 @@ pub(super) fn attention_map(op: &Op, weights: &Packed, read: &[f32], head: usize
             }
             by_distance => f64::from(by_distance.at(j as isize - i as isize, head, *heads, &table)),
         };
-        let seen = span.seen(i..i + 1, tokens);
-        let scores: Vec<f64> = seen.clone().map(|j| product(j) + bias(j)).collect();
+        let (one, all) = (Sight::of(attention, &ids, tokens), Sight::all(tokens));
+        let wide = one.wide(tokens).iter().any(|rows| rows.contains(&i));
+        let seen = (if wide { &all } else { &one }).seen(i..i + 1, 1);
+        let times = |j: usize| {
+            seen.iter().find(|range| range.contains(&j)).and_then(|range| one.often(range)).filter(|(count, _)| !wide && j < *count)
+        };
+        let keys = || seen.iter().cloned().flatten();
+        let scores: Vec<f64> = keys().map(|j| product(j) + bias(j)).collect();
         let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = scores.iter().map(|s| (s - largest).exp()).collect();
+        let weights: Vec<f64> =
+            keys().zip(&scores).map(|(j, s)| (s - largest).exp() * times(j).map_or(1.0, |(_, times)| f64::from(times))).collect();
         let sum: f64 = weights.iter().sum();
         row.fill(0.0);
-        row[seen].iter_mut().zip(&weights).for_each(|(out, weight)| *out = (weight / sum) as f32);
+        keys().zip(&weights).for_each(|(j, weight)| row[j] = (weight / sum) as f32);
     }
 }
 

@@ -2,6 +2,7 @@
 //! and on full-range values; and whole runs, bit for bit, over batches, orders and threads.
 
 mod disentangled;
+mod far;
 mod int8;
 mod newer;
 mod picked;

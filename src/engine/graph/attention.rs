@@ -17,8 +17,10 @@ pub struct Attention {
     pub head_size: usize,
     /// What is added to the scores.
     pub bias: Bias,
-    /// Which tokens a token sees.
+    /// Which tokens a token sees around it.
     pub span: Span,
+    /// And however far away.
+    pub far: Far,
 }
 
 impl Attention {
@@ -30,7 +32,7 @@ impl Attention {
 
     /// Every token looks at every token, by its scores alone (Vaswani et al., Attention Is All You Need, 2017).
     pub fn plain(heads: usize, head_size: usize) -> Attention {
-        Attention { heads, head_size, bias: Bias::None, span: Span::ALL }
+        Attention { heads, head_size, bias: Bias::None, span: Span::ALL, far: Far::None }
     }
 }
 
@@ -52,6 +54,40 @@ impl Span {
     pub fn seen(self, queries: Range<usize>, tokens: usize) -> Range<usize> {
         queries.start.saturating_sub(self.before)..queries.end.saturating_add(self.after).min(tokens)
     }
+}
+
+/// Which tokens are seen, and see, however far away they are. There is no bias beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Far {
+    /// None.
+    #[default]
+    None,
+    /// The tokens at the start of a sequence: all tokens see them, and they see all tokens, with queries, keys and values of their own
+    /// (the global attention of Beltagy et al., Longformer, 2020).
+    Start(Start),
+    /// Those of the first block and of the last; the others see their own block and its neighbours beside them, whatever the span
+    /// says (Zaheer et al., Big Bird: Transformers for Longer Sequences, 2020).
+    Blocks(Blocks),
+}
+
+/// Tokens at the start of a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// The first token.
+    First,
+    /// The tokens before the first one of this id: a question before its separator. None where there is no such token.
+    Before(u32),
+}
+
+/// A sequence in blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Blocks {
+    /// Tokens of a block; the last may have fewer.
+    pub size: usize,
+    /// In a sequence of up to so many tokens every token sees every token.
+    pub whole: usize,
+    /// How often the first block counts for tokens that do not see all.
+    pub times: f32,
 }
 
 /// Rotary positions: a pair of numbers of each query and key is turned by an angle that grows with the token's place, so that a score

@@ -177,7 +177,8 @@ fn every_norm_without_a_shift_agrees_with_the_reference() {
 #[test]
 fn scratch_of_a_window_does_not_grow_with_the_square_and_never_shrinks() {
     let span = Span { before: 64, after: 64 };
-    let len = |tokens| super::super::attention::scratch_len(tokens, 64, span);
+    let attention = Attention { span, ..Attention::plain(1, 64) };
+    let len = |tokens| super::super::attention::scratch_len(&attention, tokens);
     assert!((1..2000).all(|tokens| len(tokens) <= len(tokens + 1)), "a longer sequence of a batch leaves room for the others");
     assert!(len(8192) < 8192 * 2 * 64 + QUARTER_MIB);
 }
