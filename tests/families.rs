@@ -363,3 +363,46 @@ fn settings_of_deberta_that_cannot_be_are_errors_that_name_the_field() {
     assert!(changed("tiny-deberta-v3", &json!({"max_relative_positions": 120})).is_ok());
     assert!(changed("tiny-deberta-v2-conv", &json!({"position_biased_input": false})).is_ok());
 }
+
+#[test]
+fn settings_of_longformer_and_big_bird_that_cannot_be_are_errors_that_name_the_field() {
+    use serde_json::json;
+    for (folder, fields, told) in [
+        ("tiny-longformer", json!({"attention_window": 5}), "attention_window"),
+        ("tiny-longformer", json!({"attention_window": 0}), "attention_window"),
+        ("tiny-longformer", json!({"attention_window": "wide"}), "attention_window"),
+        ("tiny-longformer", json!({"attention_window": [4, 12]}), "attention_window"),
+        ("tiny-longformer", json!({"attention_window": [4, 12, 3]}), "attention_window"),
+        ("tiny-longformer", json!({"attention_window": 1u64 << 40}), "attention_window"),
+        ("tiny-longformer", json!({"sep_token_id": -1}), "sep_token_id"),
+        ("tiny-longformer", json!({"pad_token_id": 101}), "max_position_embeddings"),
+        ("tiny-longformer", json!({"is_decoder": true}), "is_decoder"),
+        ("tiny-longformer", json!({"model_type": "roberta"}), "_global"),
+        ("tiny-big-bird", json!({"block_size": 0}), "block_size"),
+        ("tiny-big-bird", json!({"block_size": "large"}), "block_size"),
+        ("tiny-big-bird", json!({"num_random_blocks": 0}), "num_random_blocks"),
+        ("tiny-big-bird", json!({"num_random_blocks": -1}), "num_random_blocks"),
+        ("tiny-big-bird", json!({"attention_type": "sparse"}), "attention_type"),
+        ("tiny-big-bird", json!({"attention_type": 3}), "attention_type"),
+        ("tiny-big-bird", json!({"use_bias": false}), "use_bias"),
+        ("tiny-big-bird", json!({"rescale_embeddings": true}), "rescale_embeddings"),
+        ("tiny-big-bird", json!({"model_type": "longformer"}), "tensor"),
+    ] {
+        let e = changed(folder, &fields).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::InvalidFile | ErrorKind::Unsupported | ErrorKind::InvalidTensor), "{fields}: {e}");
+        assert!(e.message().contains(told), "{fields}: {e}");
+    }
+    assert!(changed("tiny-longformer", &json!({"attention_window": 6})).is_ok());
+}
+
+#[test]
+fn big_bird_sees_whole_texts_where_its_configuration_says_so_and_where_they_are_short() {
+    let vectors = |fields, texts: &[&str]| {
+        let model = changed("tiny-big-bird", &fields).unwrap();
+        format!("{:?}", model.encode(texts, &cloze::Request::default()).unwrap().vectors)
+    };
+    let full = || serde_json::json!({"attention_type": "original_full"});
+    let long = "the quick brown fox jumps over the lazy dog and ".repeat(6);
+    assert_eq!(vectors(full(), &["rain", "a quiet harbour"]), vectors(serde_json::json!({}), &["rain", "a quiet harbour"]));
+    assert_ne!(vectors(full(), &[&long]), vectors(serde_json::json!({}), &[&long]));
+}

@@ -82,6 +82,9 @@ const FEED_FORWARD: &[Row] = &[
 /// What llama.cpp calls cls is a dense layer on the first token, with tanh: BERT's pooler.
 const POOLER: &[Row] = &[Row { theirs: "pooler.dense", gguf: "cls", role: Role::Head, trunk: true }];
 
+/// The same, by the name that ALBERT and BigBird give it.
+const BARE_POOLER: &[Row] = &[Row { theirs: "pooler", gguf: "cls", role: Role::Head, trunk: true }];
+
 /// RoBERTa's classifier. A checkpoint may have a pooler beside it.
 const TWO_LAYERS: &[Row] = &[head("classifier.dense", "cls.dense"), head("classifier.out_proj", "cls.output")];
 
@@ -108,7 +111,7 @@ const FAMILIES: &[Family] = &[
         "electra.",
         &[EMBEDDINGS, ATTENTION, FEED_FORWARD, &[trunk("embeddings_project", "token_embd_up", Role::Linear)], TWO_LAYERS],
     ),
-    family("albert", "albert", "albert.", &[EMBEDDINGS, ALBERT, &[head("classifier", "cls.output")]]),
+    family("albert", "albert", "albert.", &[EMBEDDINGS, ALBERT, BARE_POOLER, &[head("classifier", "cls.output")]]),
     family(
         "ernie",
         "ernie",
@@ -127,6 +130,8 @@ const FAMILIES: &[Family] = &[
     family("nomic_bert", "nomic-bert", "nomic_bert.", &[NOMIC, POOLER, &[head("classifier", "cls.output")]]),
     family("gte", "gte", "gte.", &[GTE, POOLER, &[head("classifier", "cls.output")]]),
     family("deberta-v2", "deberta-v2", "deberta.", &[EMBEDDINGS, DEBERTA, FEED_FORWARD]),
+    family("longformer", "longformer", "longformer.", &[EMBEDDINGS, ATTENTION, LONGFORMER, FEED_FORWARD, POOLER, TWO_LAYERS]),
+    family("big_bird", "big-bird", "bert.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, BARE_POOLER, TWO_LAYERS]),
 ];
 
 /// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
@@ -139,6 +144,13 @@ const DISTILBERT: &[Row] = &[
     trunk("transformer.layer.{}.ffn.lin1", "blk.{}.ffn_up", Role::Linear),
     trunk("transformer.layer.{}.ffn.lin2", "blk.{}.ffn_down", Role::Linear),
     trunk("transformer.layer.{}.output_layer_norm", "blk.{}.layer_output_norm", Role::Vector),
+];
+
+/// What tokens that see all look with, and at; llama.cpp has no names for it.
+const LONGFORMER: &[Row] = &[
+    trunk("encoder.layer.{}.attention.self.query_global", "blk.{}.attn_global_q", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.key_global", "blk.{}.attn_global_k", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.value_global", "blk.{}.attn_global_v", Role::Linear),
 ];
 
 /// llama.cpp has no name for what meets distances, nor for the convolution.
@@ -170,7 +182,6 @@ const ALBERT: &[Row] = &[
     trunk("encoder.albert_layer_groups.{}.ffn", "blk.{}.ffn_up", Role::Linear),
     trunk("encoder.albert_layer_groups.{}.ffn_output", "blk.{}.ffn_down", Role::Linear),
     trunk("encoder.albert_layer_groups.{}.full_layer_layer_norm", "blk.{}.layer_output_norm", Role::Vector),
-    Row { theirs: "pooler", gguf: "cls", role: Role::Head, trunk: true },
 ];
 
 const MPNET_ATTENTION: &[Row] = &[

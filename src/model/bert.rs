@@ -108,29 +108,28 @@ pub(super) const PREDICTIONS: &[LayerRow] = &[
     LayerRow::Decoder { weight: "cls.predictions.decoder.weight", biases: &["cls.predictions.decoder.bias", "cls.predictions.bias"] },
 ];
 
+/// Whether the second text follows the first.
+pub(super) const NEXT_SENTENCE: Row = Row {
+    kind: Kind::NextSentence,
+    classes: &["ForNextSentencePrediction", "ForPreTraining"],
+    tensors: "cls.seq_relationship.",
+    input: Input::Pooler,
+    crf: None,
+    layers: &[linear("cls.seq_relationship", Width::Fixed(2))],
+};
+
+/// Words for blanks.
+pub(super) const FILL_MASK: Row = Row {
+    kind: Kind::FillMask,
+    classes: &["ForMaskedLM", "ForPreTraining"],
+    tensors: "cls.predictions.",
+    input: Input::Picked,
+    crf: None,
+    layers: PREDICTIONS,
+};
+
 /// The heads of BERT's classes in `transformers`. Where several have the same tensors, see `heads::take`.
-pub(super) const HEADS: &[Row] = &[
-    CLASSIFY,
-    Row {
-        kind: Kind::NextSentence,
-        classes: &["ForNextSentencePrediction", "ForPreTraining"],
-        tensors: "cls.seq_relationship.",
-        input: Input::Pooler,
-        crf: None,
-        layers: &[linear("cls.seq_relationship", Width::Fixed(2))],
-    },
-    TAG,
-    EXTRACT,
-    Row {
-        kind: Kind::FillMask,
-        classes: &["ForMaskedLM", "ForPreTraining"],
-        tensors: "cls.predictions.",
-        input: Input::Picked,
-        crf: None,
-        layers: PREDICTIONS,
-    },
-    choose("classifier.", Input::Pooler),
-];
+pub(super) const HEADS: &[Row] = &[CLASSIFY, NEXT_SENTENCE, TAG, EXTRACT, FILL_MASK, choose("classifier.", Input::Pooler)];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {

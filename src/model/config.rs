@@ -6,7 +6,9 @@ use serde_json::{Map, Value};
 
 use super::heads::{Kind, Row};
 use super::loader::Loader;
-use super::{albert, bert, deberta, distilbert, electra, ernie, gte, modernbert, mpnet, nomic_bert, roberta, trunk::Trunk};
+use super::{
+    albert, bert, big_bird, deberta, distilbert, electra, ernie, gte, longformer, modernbert, mpnet, nomic_bert, roberta, trunk::Trunk,
+};
 use crate::engine::graph::Activation;
 use crate::error::{Error, ErrorKind, Result, fail};
 
@@ -30,6 +32,8 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["nomic_bert"], heads: nomic_bert::HEADS, build: nomic_bert::build },
     Family { model_types: &["gte"], heads: gte::HEADS, build: gte::build },
     Family { model_types: &["deberta-v2"], heads: deberta::HEADS, build: deberta::build },
+    Family { model_types: &["longformer"], heads: longformer::HEADS, build: longformer::build },
+    Family { model_types: &["big_bird"], heads: big_bird::HEADS, build: big_bird::build },
 ];
 
 /// The `model_type`s that open.

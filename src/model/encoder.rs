@@ -126,7 +126,8 @@ impl Encoder {
 
     /// The attentions of the trunk, first layer first, and the width of what each reads.
     pub fn attentions(&self) -> impl Iterator<Item = (&Op, usize)> {
-        let attentions = self.trunk.graph.nodes().iter().map(|node| &node.op).filter(|op| matches!(op, Op::Attention { .. }));
+        let last = self.trunk.hidden_states[self.trunk.sizes.layers];
+        let attentions = self.trunk.graph.behind(last).filter(|op| matches!(op, Op::Attention { .. }));
         attentions.map(|op| (op, op.inputs().iter().map(|v| self.trunk.graph.node(*v).width).sum()))
     }
 
@@ -150,7 +151,7 @@ impl Encoder {
     }
 
     fn append_head(&self, graph: &mut Graph, head: &Head) -> Result<ValueId> {
-        let hidden = self.layers(graph, LayerChoice::Last)?;
+        let hidden = self.trunk.read_by(head.kind);
         let input = match head.input {
             Input::Pooler => self.pooler(graph, hidden)?,
             Input::First | Input::Stated(_) => graph.pool(hidden, Reduce::Start),
@@ -158,7 +159,7 @@ impl Encoder {
             Input::Tokens => hidden,
             Input::Picked => graph.pick(hidden),
         };
-        Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value)))
+        Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value, input)))
     }
 
     /// The layers of the fill_mask head over every token, its decoder reduced to one row a sequence.
@@ -168,7 +169,7 @@ impl Encoder {
         let Some((Layer::Decoder { table, bias, width }, before)) = head.layers.split_last() else {
             return fail(ErrorKind::InvalidArgument, "the model's fill_mask head has no decoder to make sparse weights of");
         };
-        let rows = before.iter().fold(hidden, |value, layer| layer.append(graph, value));
+        let rows = before.iter().fold(hidden, |value, layer| layer.append(graph, value, hidden));
         Ok(graph.terms(rows, (*table, *bias), self.sparse.terms, *width))
     }
 
@@ -263,6 +264,5 @@ fn calibration(trunk: &Trunk, sample: &[Vec<u32>]) -> Calibration {
         let known: Vec<u32> = ids.iter().copied().filter(|id| (*id as usize) < trunk.sizes.vocabulary).collect();
         known.chunks(trunk.sizes.positions.max(1)).for_each(|ids| batch.push(ids, &vec![0; ids.len()], 0));
     }
-    let last = trunk.hidden_states[trunk.sizes.layers];
-    Calibration { graph: Arc::new(trunk.graph.ending_in(last)), batch: Arc::new(batch) }
+    Calibration { graph: Arc::new(trunk.graph.ending_in(trunk.of_all_weights())), batch: Arc::new(batch) }
 }

@@ -91,6 +91,8 @@ pub(super) enum LayerRow {
     Dense { name: &'static str, bias: &'static str, activation: Activates },
     /// A norm, `name.weight` and `name.bias`, with the trunk's epsilon; the bias where the trunk's norms have one.
     Norm { name: &'static str },
+    /// As [`LayerRow::Norm`], of the layer's input and what the head reads together.
+    AddNorm { name: &'static str },
     /// One number a token of the vocabulary: each row of a table times the layer's input, and a bias. The table is the tensor
     /// `weight` where the checkpoint has it, else the trunk's own token embedding; the bias is the first of `biases` that the
     /// checkpoint has. As in `transformers`, which ties what is missing or equal and nothing else.
@@ -103,7 +105,9 @@ impl LayerRow {
     /// Whether the checkpoint has the layer. A decoder may be the trunk's own table.
     fn is_in(&self, loader: &Loader) -> bool {
         match self {
-            LayerRow::Linear { name, .. } | LayerRow::Dense { name, .. } | LayerRow::Norm { name } => loader.has(&format!("{name}.weight")),
+            LayerRow::Linear { name, .. } | LayerRow::Dense { name, .. } | LayerRow::Norm { name } | LayerRow::AddNorm { name } => {
+                loader.has(&format!("{name}.weight"))
+            }
             LayerRow::Decoder { .. } | LayerRow::OwnDecoder { .. } => true,
         }
     }
@@ -114,6 +118,8 @@ impl LayerRow {
 pub(super) enum Width {
     /// As many as its matrix has rows: one a label.
     Labels,
+    /// As many as its matrix has rows, whatever they are.
+    Own,
     /// So many.
     Fixed(usize),
     /// As many as the hidden states are wide.
@@ -174,15 +180,17 @@ pub(super) struct Row {
 pub(super) enum Layer {
     Linear { weight: WeightId, bias: Option<WeightId>, activation: Activation, width: usize },
     Norm(Norm),
+    AddNorm(Norm),
     Decoder { table: WeightId, bias: WeightId, width: usize },
 }
 
 impl Layer {
-    /// Appends the layer to a graph.
-    pub(super) fn append(&self, graph: &mut Graph, input: ValueId) -> ValueId {
+    /// Appends the layer to a graph; `read` is what the head's first layer reads.
+    pub(super) fn append(&self, graph: &mut Graph, input: ValueId, read: ValueId) -> ValueId {
         match *self {
             Layer::Linear { weight, bias, activation, width } => graph.linear(input, weight, bias, activation, width),
             Layer::Norm(norm) => graph.norm(input, norm),
+            Layer::AddNorm(norm) => graph.add_norm(input, read, norm),
             Layer::Decoder { table, bias, width } => graph.scores(input, table, bias, width),
         }
     }
@@ -286,7 +294,7 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
             let outputs = match width {
                 Width::Fixed(n) => *n,
                 Width::Hidden => ground.hidden,
-                Width::Labels => loader.rows(&weight).unwrap_or(0),
+                Width::Labels | Width::Own => loader.rows(&weight).unwrap_or(0),
                 Width::Embedding => loader.width(ground.tokens),
             };
             let activation = activation.read(config)?;
@@ -300,10 +308,14 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
             let bias = has_bias.then(|| loader.vector(&[format!("{name}.bias")], ground.hidden)).transpose()?;
             Ok((Layer::Linear { weight, bias, activation: activation.read(config)?, width: ground.hidden }, ground.hidden))
         }
-        LayerRow::Norm { name } => {
-            let mut vector = |part| loader.vector(&[format!("{name}.{part}")], inputs);
-            let (weight, bias) = (vector("weight")?, ground.norm_bias.then(|| vector("bias")).transpose()?);
-            Ok((Layer::Norm(Norm { weight, bias, epsilon: ground.epsilon }), inputs))
+        LayerRow::Norm { name } => Ok((Layer::Norm(load_norm(name, inputs, loader, ground)?), inputs)),
+        LayerRow::AddNorm { name } => {
+            // What the head reads is as wide as the hidden states.
+            if inputs != ground.hidden {
+                let told = format!("the layer in front of {name:?} gives {inputs} numbers, and hidden states have {}", ground.hidden);
+                return fail(ErrorKind::InvalidTensor, told);
+            }
+            Ok((Layer::AddNorm(load_norm(name, inputs, loader, ground)?), inputs))
         }
         LayerRow::OwnDecoder { bias } => {
             let width = vocabulary_of(inputs, loader, ground)?;
@@ -327,6 +339,12 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
             Ok((Layer::Decoder { table, bias, width }, width))
         }
     }
+}
+
+fn load_norm(name: &str, width: usize, loader: &mut Loader, ground: &Ground) -> Result<Norm> {
+    let mut vector = |part| loader.vector(&[format!("{name}.{part}")], width);
+    let (weight, bias) = (vector("weight")?, ground.norm_bias.then(|| vector("bias")).transpose()?);
+    Ok(Norm { weight, bias, epsilon: ground.epsilon })
 }
 
 /// The rows of the token embedding, whose columns a decoder reads.

@@ -7,6 +7,7 @@
 
 mod albert;
 mod bert;
+mod big_bird;
 pub mod config;
 pub mod crf;
 mod deberta;
@@ -19,6 +20,7 @@ mod gte;
 pub mod heads;
 pub mod labels;
 mod loader;
+mod longformer;
 mod modernbert;
 mod mpnet;
 mod nomic_bert;

@@ -84,7 +84,7 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     let ground = Ground { hidden: sizes.hidden, pooler: false, tokens, epsilon: options.epsilon, norm_bias: options.norm_bias };
     let heads::Found { heads, unanswered } = heads::take(HEADS, config, loader, &ground)?;
     loader.refuse_leftovers(|name| unanswered.iter().any(|head| name.starts_with(head)))?;
-    Ok(Trunk { family: "modernbert", sizes, graph, hidden_states, pooler: None, heads })
+    Ok(Trunk { family: "modernbert", sizes, graph, hidden_states, of_heads: Vec::new(), pooler: None, heads })
 }
 
 /// What config.json says.

@@ -268,11 +268,11 @@ impl<'a, 'c> Builder<'a, 'c> {
             let bare = name.strip_prefix(family.prefix).unwrap_or(name);
             buffers.contains(&bare) || unanswered.iter().any(|head| name.starts_with(head))
         })?;
-        Ok(Trunk { family: family.name, sizes, graph, hidden_states, pooler, heads })
+        Ok(Trunk { family: family.name, sizes, graph, hidden_states, of_heads: Vec::new(), pooler, heads })
     }
 
     /// The token table, and the first hidden state.
-    fn embeddings(&mut self) -> Result<(WeightId, ValueId)> {
+    pub(super) fn embeddings(&mut self) -> Result<(WeightId, ValueId)> {
         let offset = self.offset;
         let hidden = self.sizes.hidden;
         let width = if self.family.projection.is_some() { self.config.size_or("embedding_size", 128)? } else { hidden };
@@ -329,12 +329,23 @@ impl<'a, 'c> Builder<'a, 'c> {
 
     /// Appends a layer with this bias on its attention.
     pub(super) fn append(&mut self, layer: &Layer, bias: &Bias, input: ValueId) -> ValueId {
-        let Sizes { hidden, heads, .. } = self.sizes;
+        let attention = Attention { bias: bias.clone(), ..self.plain() };
+        self.append_looking(layer, attention, None, input)
+    }
+
+    /// Attention of a layer of the model, as plain as it can be.
+    pub(super) fn plain(&self) -> Attention {
+        Attention::plain(self.sizes.heads, self.sizes.hidden / self.sizes.heads)
+    }
+
+    /// Appends a layer with this attention; `start` makes the queries, keys and values of tokens that see all.
+    pub(super) fn append_looking(&mut self, layer: &Layer, attention: Attention, start: Option<&Linear>, input: ValueId) -> ValueId {
         let mut qkv = self.apply(&layer.qkv, input, Activation::Identity);
         if let Some(rotary) = &self.rotary {
             qkv = self.graph.rotate(qkv, rotary.clone());
         }
-        let mixed = self.graph.attention(qkv, Attention { bias: bias.clone(), ..Attention::plain(heads, hidden / heads) });
+        let start = start.map(|linear| self.apply(linear, input, Activation::Identity));
+        let mixed = self.graph.attention_from(qkv, start, attention);
         let projected = self.apply(&layer.mixed, mixed, Activation::Identity);
         let attended = self.graph.add_norm(projected, input, layer.mixed_norm);
         let wide = match self.family.gated {

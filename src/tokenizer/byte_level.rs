@@ -13,8 +13,8 @@ use super::content::guarded;
 use super::special::SpecialTokens;
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
-/// The family whose vocabularies are of this kind.
-pub(super) const MODEL_TYPE: &str = "roberta";
+/// The families whose vocabularies are of this kind.
+pub(super) const MODEL_TYPES: &[&str] = &["roberta", "longformer"];
 
 /// Builds the tokenizer that the reference's `RobertaTokenizer` is. `prefix_space` puts a space before each text.
 pub(super) fn build(vocab: &[u8], merges: &[u8], prefix_space: bool, trim: bool, special: &SpecialTokens) -> Result<tokenizers::Tokenizer> {

@@ -49,7 +49,7 @@ pub fn usual_vocabulary(model_type: &str) -> (&'static str, &'static [&'static s
     if JSON_ALONE.contains(&model_type) {
         return ("byte-level BPE", &[]);
     }
-    if model_type == byte_level::MODEL_TYPE {
+    if byte_level::MODEL_TYPES.contains(&model_type) {
         return ("byte-level BPE", &["vocab.json", "merges.txt"]);
     }
     ("WordPiece", &["vocab.txt"])

@@ -49,6 +49,8 @@ enum Texts {
     Normalised,
     /// Lower-cased and without accents, unless the files say otherwise, then the model's own normaliser.
     Plain,
+    /// Runs of spaces joined, in place of the model's own normaliser; words are cut at spaces alone.
+    Spaced,
     /// Composed (NFC) in place of the model's own normaliser, white space joined; lower-cased and cut at punctuation where the files say so.
     Composed,
 }
@@ -154,6 +156,19 @@ pub(super) const KINDS: &[Kind] = &[
         single: BERT_SINGLE,
         pair: BERT_PAIR,
     },
+    Kind {
+        class: "BigBirdTokenizer",
+        model_type: "big_bird",
+        file: "spiece.model",
+        special: special::BIG_BIRD,
+        before: &[],
+        skipped: 0,
+        mask_last: false,
+        unknown: None,
+        texts: Texts::Spaced,
+        single: BERT_SINGLE,
+        pair: BERT_PAIR,
+    },
 ];
 
 /// What tokenizer_config.json says of such a tokenizer.
@@ -184,6 +199,7 @@ pub(super) fn build(kind: &Kind, bytes: &Bytes, settings: Settings, special: &Sp
     };
     let first: Option<PreTokenizerWrapper> = match kind.texts {
         Texts::Normalised | Texts::Plain => Some(WhitespaceSplit.into()),
+        Texts::Spaced => None,
         Texts::Composed => settings.split_punctuation.unwrap_or(false).then(|| Punctuation::new(SplitDelimiterBehavior::Isolated).into()),
     };
     let words = first.into_iter().chain([Metaspace::new('\u{2581}', scheme, true).into()]);
@@ -229,6 +245,10 @@ fn normalizer(kind: &Kind, charsmap: &[u8], settings: Settings) -> Result<Option
         steps.push(guarded("a replacement", || Replace::new(space, " "))?.into());
         steps.extend([NFC.into(), Strip::new(false, true).into()]);
         return Ok(Some(Sequence::new(steps).into()));
+    }
+    if kind.texts == Texts::Spaced {
+        let spaces = ReplacePattern::Regex(" {2,}".to_owned());
+        return Ok(Some(guarded("a replacement", || Replace::new(spaces, "\u{2581}"))?.into()));
     }
     if kind.texts == Texts::Plain {
         for quotes in ["``", "''"] {

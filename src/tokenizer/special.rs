@@ -46,6 +46,17 @@ pub(super) const CAMEMBERT: &[Usual] = &roberta("<unk>", Usual::taking_space("ma
 /// Those of MPNet.
 pub(super) const MPNET: &[Usual] = &roberta("[UNK]", Usual::taking_space("mask_token", "<mask>"));
 
+/// Those of BigBird.
+pub(super) const BIG_BIRD: &[Usual] = &[
+    Usual::new("bos_token", "<s>"),
+    Usual::new("eos_token", "</s>"),
+    Usual::new("unk_token", "<unk>"),
+    Usual::new("sep_token", "[SEP]"),
+    Usual::new("pad_token", "<pad>"),
+    Usual::new("cls_token", "[CLS]"),
+    Usual::taking_space("mask_token", "[MASK]"),
+];
+
 const fn roberta(unknown: &'static str, mask: Usual) -> [Usual; 7] {
     [
         Usual::new("bos_token", "<s>"),

@@ -15,7 +15,7 @@ from models import LONG, PAIRS, SPECIAL, TEXTS, VOCABULARY, WORDS, make, write_j
 
 import sentencepiece
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, decoders, models as kinds, normalizers, pre_tokenizers, processors, trainers
-from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, CamembertConfig, CamembertTokenizer, DebertaV2Config, DebertaV2Tokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GteConfig,
+from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, BigBirdConfig, BigBirdModel, BigBirdTokenizer, CamembertConfig, CamembertTokenizer, DebertaV2Config, DebertaV2Tokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GteConfig, LongformerConfig,
                           ModernBertConfig, MPNetConfig, MPNetTokenizer, NomicBertConfig, PreTrainedTokenizerFast, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
 
 # Special tokens of these families inside a text, among them the padding that takes no position.
@@ -70,6 +70,8 @@ PIECES = {
     "albert": (AlbertTokenizer, "spiece.model", dict(unk_id=1, bos_id=-1, eos_id=-1, pad_id=0, control_symbols=["[CLS]", "[SEP]", "[MASK]"])),
     "deberta-v2": (DebertaV2Tokenizer, "spm.model",
                    dict(pad_id=0, pad_piece="[PAD]", bos_id=1, bos_piece="[CLS]", eos_id=2, eos_piece="[SEP]", unk_id=3, unk_piece="[UNK]")),
+    # As in the published model: the piece for unknown characters is the hundred and first.
+    "big_bird": (BigBirdTokenizer, "spiece.model", dict(pad_id=0, eos_id=1, bos_id=2, unk_id=100, control_symbols=["[CLS]", "[SEP]", "[MASK]"])),
 }
 
 
@@ -168,6 +170,16 @@ FAMILIES = {
     "tiny-deberta-v2-conv": family("deberta-v2", DebertaV2Config, pieces, 40, sizes(24, 2, 2, 30, "gelu", 380, 40, **DISTANCES, max_relative_positions=9, embedding_size=16,
                                    conv_kernel_size=3, conv_act="gelu", type_vocab_size=2, pos_att_type=["c2p"]), special=1, pooler=False, files="vocab",
                                    tokenizer=dict(do_lower_case=True, split_by_punct=True)),
+    # Windows of two, six and two tokens to either side; texts are many windows long.
+    "tiny-longformer": family("longformer", LongformerConfig, byte_level, 100, sizes(32, 4, 3, 50, "gelu", 420, 102, **ONE, attention_window=[4, 12, 4])),
+    # One window for all layers, two segments, another padding id, and the files of the vocabulary.
+    "tiny-longformer-vocab": family("longformer", LongformerConfig, byte_level, 50, sizes(24, 2, 2, 40, "gelu_new", 380, 56, attention_window=6, pad_token_id=5), files="vocab",
+                                    first=["<s>", "x", "</s>", "<unk>", "<mask>", "<pad>"]),
+    # Blocks of four tokens; up to 28 tokens are seen whole.
+    "tiny-big-bird": family("big_bird", BigBirdConfig, pieces, 100, sizes(32, 4, 3, 50, "gelu_new", 420, 100, block_size=4, num_random_blocks=1), special=0, typed=False),
+    # Odd blocks, two drawn: up to 27 tokens are seen whole. And the files of the vocabulary.
+    "tiny-big-bird-vocab": family("big_bird", BigBirdConfig, pieces, 60, sizes(24, 2, 2, 40, "gelu", 380, 60, block_size=3, num_random_blocks=2), special=0, files="vocab",
+                                  typed=False),
 }
 for i, spec in enumerate(FAMILIES.values()):
     spec["seed"] = 200 + i
@@ -175,8 +187,29 @@ for i, spec in enumerate(FAMILIES.values()):
         spec["style"] = "plain"  # sentence-transformers would write tokenizer.json
 
 
+big_bird = BigBirdModel.forward
+
+
+def each_as_the_first(self, *args, **more):
+    """A short text switches BigBird of `transformers` to full attention, for all texts that follow, too."""
+    self.set_attention_type(self.config.attention_type)
+    return big_bird(self, *args, **more)
+
+
+BigBirdModel.forward = each_as_the_first
+
+
 class Answers(models.Answers):
     """Fewer cases than for BERT: what comes after the trunk is the same for all families."""
+
+    def __init__(self, name, spec):
+        super().__init__(name, spec)
+        self.typed = self.typed and spec.get("typed", True)  # BigBird's tokenizer gives no segments
+
+    def states(self, ids, *args, **more):
+        """Without the rows that BigBird fills its last block with."""
+        states, pooled = super().states(ids, *args, **more)
+        return [rows[: len(ids)] for rows in states], pooled
 
     def sentences(self):
         self.encode("the folder's own configuration", {})

@@ -21,7 +21,7 @@ from models import ROOT as MODELS, TORCH, VERSIONS, randomise
 import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForPreTraining, AutoModelForQuestionAnswering,
-                          AutoModelForSequenceClassification, AutoModelForTokenClassification, CamembertConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, GteConfig, ModernBertConfig,
+                          AutoModelForSequenceClassification, AutoModelForTokenClassification, BigBirdConfig, CamembertConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, GteConfig, LongformerConfig, ModernBertConfig,
                           MPNetConfig, NomicBertConfig,
                           RobertaConfig, XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
@@ -49,6 +49,9 @@ FAMILIES = {
     # The same family, with the head for blanks that came with version 3, and a convolution.
     "deberta-v3": DebertaV2Config(**SIZES, hidden_act="gelu", relative_attention=True, max_relative_positions=5, position_biased_input=False, pos_att_type=["p2c"],
                                   share_att_key=True, legacy=False, conv_kernel_size=5),
+    "longformer": LongformerConfig(**SIZES | ONE | dict(max_position_embeddings=64), hidden_act="gelu", attention_window=[4, 8], sep_token_id=2),
+    # Up to 21 tokens are seen whole.
+    "big_bird": BigBirdConfig(**SIZES | dict(max_position_embeddings=64), hidden_act="gelu_new", block_size=3, num_random_blocks=1, sep_token_id=3),
 }
 
 # Folder, class, the kind of head by the names of `cloze`, and what the class's answer holds for it.
@@ -59,17 +62,41 @@ HEADS = [
     ("fill-mask", AutoModelForMaskedLM, {"fill_mask": lambda out: out.logits[0]}),
     ("multiple-choice", AutoModelForMultipleChoice, {}),
 ]
+# Families for long texts, and their separators between two texts.
+LONG_INPUTS = {"longformer": [2, 2], "big_bird": [3]}
 # Families that do not have all of them.
 FEWER = dict.fromkeys(["nomic", "gte"], ["classify", "tag", "fill-mask"])
 PRETRAINING = {
     "albert": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.sop_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
     "ernie": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.seq_relationship_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
+    "big_bird": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.seq_relationship_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
     "electra": ("discriminator", AutoModelForPreTraining, {"replaced": lambda out: out.logits[0].unsqueeze(-1)}),
 }
 
 
-def inputs(config):
+def long_inputs(config, between):
+    """Questions and texts, many windows long; `between` are the separators between the two. Segments are those of question answering."""
+    generator, rows = torch.Generator().manual_seed(8), []
+    for question, text in ((1, 2), (5, 9), (3, 29), (9, 44 - len(between))):
+        first, second = (torch.randint(4, config.vocab_size, (n,), generator=generator).tolist() for n in (question, text))
+        ids = [0, *first, *between, *second, between[0]]
+        rows.append(dict(ids=ids, type_ids=[int(config.type_vocab_size > 1 and i > question + 1) for i in range(len(ids))]))
+    return rows
+
+
+def segments(name, kind, one, two):
+    """What the class is called with beside the ids."""
+    types = dict(token_type_ids=torch.tensor([one["type_ids"]]))
+    if name == "big_bird":
+        # Its tokenizer gives none; question answering makes them. It also takes 10^6 from the numbers of the question, but not with this length.
+        return types | dict(question_lengths=torch.tensor([[1]])) if kind == "extract" else {}
+    return types if two else {}
+
+
+def inputs(name, config):
     """Token ids of a few lengths, one of them with padding inside, and the segments where the family has them."""
+    if name in LONG_INPUTS:
+        return long_inputs(config, LONG_INPUTS[name]), False
     generator = torch.Generator().manual_seed(7)
     rows = [torch.randint(4, config.vocab_size, (n,), generator=generator).tolist() for n in (1, 2, 6, 11)]
     rows[2][3] = rows[2][4] = config.pad_token_id
@@ -80,7 +107,7 @@ def inputs(config):
 def write_family(name, config):
     folder = ROOT / name
     shutil.rmtree(folder, ignore_errors=True)
-    given, two = inputs(config)
+    given, two = inputs(name, config)
     heads = [head for head in HEADS if name not in FEWER or head[0] in FEWER[name]] + ([PRETRAINING[name]] if name in PRETRAINING else [])
     expected = dict(made_by="tests/golden/make/family_heads.py", versions=VERSIONS, inputs=given, heads=[])
     for i, (kind, auto, answers) in enumerate(heads):
@@ -92,9 +119,13 @@ def write_family(name, config):
         for answered, rows in answers.items():
             numbers = []
             for one in given:
-                types = dict(token_type_ids=torch.tensor([one["type_ids"]])) if two else {}
+                more, ids = segments(name, kind, one, two), torch.tensor([one["ids"]])
                 with torch.inference_mode():
-                    numbers.append([float(f"{v:.7g}") for v in rows(model(torch.tensor([one["ids"]]), **types)).flatten().tolist()])
+                    answer = rows(model(ids, **more))
+                    if "question_lengths" in more:
+                        own, question = rows(model(ids)), one["type_ids"].index(1)
+                        assert torch.equal(own[question:], answer[question:]) and torch.equal(own[0], answer[0]) and (own[1:question] < -9e5).all()
+                    numbers.append([float(f"{v:.7g}") for v in answer.flatten().tolist()])
             expected["heads"].append(dict(folder=kind, kind=answered, numbers=numbers))
         if not answers:
             expected["heads"].append(dict(folder=kind, kind=None, numbers=[]))
