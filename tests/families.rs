@@ -406,3 +406,34 @@ fn big_bird_sees_whole_texts_where_its_configuration_says_so_and_where_they_are_
     assert_eq!(vectors(full(), &["rain", "a quiet harbour"]), vectors(serde_json::json!({}), &["rain", "a quiet harbour"]));
     assert_ne!(vectors(full(), &[&long]), vectors(serde_json::json!({}), &[&long]));
 }
+
+#[test]
+fn settings_of_jina_bert_and_of_gte_in_its_authors_form_that_cannot_be_are_errors_that_name_the_field() {
+    use serde_json::json;
+    for (folder, fields, told) in [
+        ("tiny-jina", json!({"feed_forward_type": "moe"}), "feed_forward_type"),
+        ("tiny-jina", json!({"feed_forward_type": 3}), "feed_forward_type"),
+        ("tiny-jina", json!({"feed_forward_type": "original"}), "intermediate.dense"),
+        ("tiny-jina", json!({"position_embedding_type": "absolute"}), "position_embeddings"),
+        ("tiny-jina", json!({"position_embedding_type": "relative_key"}), "position_embedding_type"),
+        ("tiny-jina-original", json!({"feed_forward_type": "geglu"}), "mlp.gated_layers"),
+        ("tiny-gte-new", json!({"rope_scaling": {"type": "dynamic", "factor": 2.0}}), "rope_scaling"),
+        ("tiny-gte-new", json!({"rope_scaling": {"type": "ntk"}}), "factor"),
+        ("tiny-gte-new", json!({"rope_scaling": {"type": "ntk", "factor": 2.0, "mixed_b": 0.75}}), "mixed_b"),
+        ("tiny-gte-new", json!({"rope_scaling": {"factor": 2.0}}), "type"),
+        ("tiny-gte-new", json!({"rope_scaling": 8}), "rope_scaling"),
+        ("tiny-gte-new", json!({"rope_theta": -1}), "rope_theta"),
+        ("tiny-gte-new", json!({"logn_attention_scale": true}), "logn_attention_scale"),
+        ("tiny-gte-new", json!({"logn_attention_clip1": true}), "logn_attention_clip1"),
+        ("tiny-gte-new", json!({"layer_norm_type": "rms_norm"}), "layer_norm_type"),
+        ("tiny-gte-new", json!({"position_embedding_type": "absolute"}), "position_embedding_type"),
+        ("tiny-gte-new", json!({"pack_qkv": false}), "q_proj"),
+        ("tiny-gte-new", json!({"pack_qkv": "no"}), "pack_qkv"),
+        ("tiny-gte-new", json!({"num_attention_heads": 4}), "9 numbers of each of 4 heads"),
+    ] {
+        let e = changed(folder, &fields).unwrap_err();
+        assert!(matches!(e.kind(), ErrorKind::InvalidFile | ErrorKind::Unsupported | ErrorKind::InvalidTensor), "{fields}: {e}");
+        assert!(e.message().contains(told), "{fields}: {e}");
+    }
+    assert!(changed("tiny-gte-new", &json!({"rope_scaling": null})).is_ok());
+}

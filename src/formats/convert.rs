@@ -101,8 +101,8 @@ impl Contents {
     /// As [`huggingface::open`], and `Unsupported` for a family that [`super::names`] does not have.
     pub fn of(source: &Source) -> Result<Contents> {
         let folder = huggingface::open(source)?;
-        let model_type = folder.config.get("model_type").and_then(Json::as_str).unwrap_or_default();
-        let Some(family) = Family::of_model_type(model_type) else {
+        let Some(family) = Family::of_config(&folder.config) else {
+            let model_type = folder.config.get("model_type").and_then(Json::as_str).unwrap_or_default();
             let told = format!("{}: models of model_type {model_type:?} have no names in GGUF files yet", source.describe());
             return fail(ErrorKind::Unsupported, told);
         };

@@ -6,6 +6,8 @@
 //!
 //! `convert` and `package` translate whole checkpoints; `stored_type` chooses types by [`Role`].
 
+use serde_json::Value as Json;
+
 /// What a tensor is for: what decides its type in a quantised file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
@@ -38,6 +40,9 @@ struct Row {
 pub struct Family {
     /// `model_type` in config.json.
     pub model_type: &'static str,
+    /// Fields of config.json, and what they say where a file has no config.json of its own; the first tells the family from others of
+    /// this `model_type`.
+    pub marks: &'static [(&'static str, &'static str)],
     /// `general.architecture` of GGUF files.
     pub architecture: &'static str,
     /// What the trunk's names begin with in checkpoints of whole models.
@@ -93,7 +98,7 @@ const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids
 
 /// A family of this name, with BERT's tensors.
 const fn family(model_type: &'static str, architecture: &'static str, prefix: &'static str, rows: &'static [&'static [Row]]) -> Family {
-    Family { model_type, architecture, prefix, buffers: BUFFERS, rows }
+    Family { model_type, marks: &[], architecture, prefix, buffers: BUFFERS, rows }
 }
 
 /// Every family. A new one is one entry. Where llama.cpp computes the same, it has llama.cpp's architecture, and BERT, which comes first,
@@ -129,6 +134,11 @@ const FAMILIES: &[Family] = &[
     family("modernbert", "modern-bert", "model.", &[MODERNBERT]),
     family("nomic_bert", "nomic-bert", "nomic_bert.", &[NOMIC, POOLER, &[head("classifier", "cls.output")]]),
     family("gte", "gte", "gte.", &[GTE, POOLER, &[head("classifier", "cls.output")]]),
+    Family {
+        marks: &[("position_embedding_type", "alibi"), ("feed_forward_type", "geglu")],
+        ..family("bert", "jina-bert-v2", "bert.", &[EMBEDDINGS, ATTENTION, JINA, POOLER, &[head("classifier", "cls.output")]])
+    },
+    family("new", "gte-new", "new.", &[GTE, APART, POOLER, &[head("classifier", "cls.output")]]),
     family("deberta-v2", "deberta-v2", "deberta.", &[EMBEDDINGS, DEBERTA, FEED_FORWARD]),
     family("longformer", "longformer", "longformer.", &[EMBEDDINGS, ATTENTION, LONGFORMER, FEED_FORWARD, POOLER, TWO_LAYERS]),
     family("big_bird", "big-bird", "bert.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, BARE_POOLER, TWO_LAYERS]),
@@ -219,6 +229,20 @@ const GTE: &[Row] = &[
     trunk("encoder.layer.{}.mlp_ln", "blk.{}.layer_output_norm", Role::Vector),
 ];
 
+/// Where queries, keys and values are not one matrix.
+const APART: &[Row] = &[
+    trunk("encoder.layer.{}.attention.q_proj", "blk.{}.attn_q", Role::Linear),
+    trunk("encoder.layer.{}.attention.k_proj", "blk.{}.attn_k", Role::Linear),
+    trunk("encoder.layer.{}.attention.v_proj", "blk.{}.attn_v", Role::Linear),
+];
+
+/// With a gate, as all published models.
+const JINA: &[Row] = &[
+    trunk("encoder.layer.{}.mlp.gated_layers", "blk.{}.ffn_up", Role::Linear),
+    trunk("encoder.layer.{}.mlp.wo", "blk.{}.ffn_down", Role::Linear),
+    trunk("encoder.layer.{}.mlp.layernorm", "blk.{}.layer_output_norm", Role::Vector),
+];
+
 const MODERNBERT: &[Row] = &[
     trunk("embeddings.tok_embeddings", "token_embd", Role::TokenEmbedding),
     trunk("embeddings.norm", "token_embd_norm", Role::Vector),
@@ -264,9 +288,18 @@ pub struct Named {
 }
 
 impl Family {
-    /// The family of a `model_type`.
+    /// The family of a `model_type`, where nothing else marks it.
     pub fn of_model_type(model_type: &str) -> Option<&'static Family> {
-        FAMILIES.iter().find(|f| f.model_type == model_type)
+        FAMILIES.iter().find(|f| f.model_type == model_type && f.marks.is_empty())
+    }
+
+    /// The family that a config.json is of.
+    pub fn of_config(config: &Json) -> Option<&'static Family> {
+        let model_type = config.get("model_type")?.as_str()?;
+        let is_marked = |f: &&Family| {
+            f.model_type == model_type && f.marks.first().is_some_and(|(field, said)| config.get(field).is_some_and(|v| v == said))
+        };
+        FAMILIES.iter().find(is_marked).or_else(|| Family::of_model_type(model_type))
     }
 
     /// The family of a `general.architecture`.

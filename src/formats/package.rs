@@ -98,7 +98,7 @@ impl Package {
 fn stated_family(metadata: &Metadata, trunk: &str) -> Option<&'static Family> {
     let key = format!("{FILES}{}", super::checkpoint::join(trunk, "config.json"));
     let config: Json = serde_json::from_str(metadata.text(&key).ok()??).ok()?;
-    Family::of_model_type(config.get("model_type")?.as_str()?)
+    Family::of_config(&config)
 }
 
 /// The tensors by folder, under their Hugging Face names.

@@ -6,6 +6,7 @@
 
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
+use super::jina_bert;
 use super::loader::Loader;
 use super::postnorm::{self, Biases, Family, LayerNames, Positions, Settings, Table};
 use super::trunk::Trunk;
@@ -133,5 +134,8 @@ pub(super) const HEADS: &[Row] = &[CLASSIFY, NEXT_SENTENCE, TAG, EXTRACT, FILL_M
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
+    if config.get("position_embedding_type").is_some_and(|kind| kind == jina_bert::ALIBI) {
+        return jina_bert::build(config, loader);
+    }
     postnorm::build(const { &BERT }, config, loader)
 }

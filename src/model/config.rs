@@ -31,6 +31,7 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["modernbert"], heads: modernbert::HEADS, build: modernbert::build },
     Family { model_types: &["nomic_bert"], heads: nomic_bert::HEADS, build: nomic_bert::build },
     Family { model_types: &["gte"], heads: gte::HEADS, build: gte::build },
+    Family { model_types: &["new"], heads: gte::NEW_HEADS, build: gte::build_new },
     Family { model_types: &["deberta-v2"], heads: deberta::HEADS, build: deberta::build },
     Family { model_types: &["longformer"], heads: longformer::HEADS, build: longformer::build },
     Family { model_types: &["big_bird"], heads: big_bird::HEADS, build: big_bird::build },

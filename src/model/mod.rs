@@ -18,6 +18,7 @@ mod encoder;
 mod ernie;
 mod gte;
 pub mod heads;
+mod jina_bert;
 pub mod labels;
 mod loader;
 mod longformer;

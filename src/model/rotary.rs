@@ -55,9 +55,50 @@ pub(super) fn frequencies(base: f64, dimensions: usize) -> Arc<[f32]> {
     (0..dimensions / 2).map(|i| 1.0 / (f64::from(base as f32).powf(f64::from(exponent(i))) as f32)).collect()
 }
 
+/// The angles of positions that `rope_scaling` of type `ntk` stretches by a factor, whatever the length of a text: the base grows with the
+/// factor, and the angles shrink by its `dimensions / 2`-th root (Su Jianlin, kexue.fm/archives/9706, 2023). Without it, those of
+/// `rope_theta`, or else of `default`.
+pub(super) fn stretched(config: &Fields<'_>, default: f64, dimensions: usize) -> Result<Arc<[f32]>> {
+    let base = base(config, "rope_theta", default)?;
+    let Some(scaling) = config.get("rope_scaling") else { return Ok(frequencies(base, dimensions)) };
+    let scaling = Fields::new("config.json: rope_scaling", scaling)?;
+    scaling.only("type", &json!("ntk"))?;
+    scaling.only("mixed_b", &serde_json::Value::Null)?;
+    scaling.text("type")?;
+    let factor = match scaling.get("factor").and_then(serde_json::Value::as_f64) {
+        Some(factor) if (1.0..=1e6).contains(&factor) => factor,
+        _ => return scaling.wrong("factor", "a number from 1 to 1000000"),
+    };
+    let shrink = factor.powf(2.0 / dimensions as f64) as f32;
+    Ok(frequencies(base * factor, dimensions).iter().map(|angle| angle / shrink).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stretched_positions_end_at_the_angle_of_the_first_over_the_factor() {
+        let config = json!({"rope_theta": 500.0, "rope_scaling": {"type": "ntk", "factor": 4.0}});
+        let angles = stretched(&Fields::new("config.json", &config).unwrap(), 1.0, 8).unwrap();
+        let plain = frequencies(500.0, 8);
+        let root = 4f32.sqrt().sqrt();
+        for (i, (angle, plain)) in angles.iter().zip(plain.iter()).enumerate() {
+            let want = plain / root.powi(i as i32 + 1);
+            assert!((angle - want).abs() <= want * 1e-6, "{i}: {angle} and {want}");
+        }
+        for scaling in [
+            json!({"type": "yarn"}),
+            json!({"factor": 2.0}),
+            json!({"type": "ntk", "factor": 0.5}),
+            json!(3),
+            json!({"type": "ntk", "factor": 2.0, "mixed_b": 0.7}),
+        ] {
+            let config = json!({ "rope_scaling": scaling });
+            let e = stretched(&Fields::new("config.json", &config).unwrap(), 1e4, 8).unwrap_err();
+            assert!(e.message().contains("rope_scaling"), "{e}");
+        }
+    }
 
     #[test]
     fn angles_fall_from_one_to_the_inverse_of_the_base() {

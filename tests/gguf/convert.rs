@@ -108,13 +108,15 @@ fn what_llama_cpp_needs_is_there_and_nothing_that_it_refuses() {
 
 #[test]
 fn a_file_without_the_folders_files_is_rebuilt_from_llama_cpps_keys() {
-    let mut contents = contents(&golden("models/tiny-gelu"));
-    contents.metadata.remove(|key| key.starts_with("cloze.") || key == "tokenizer.huggingface.json");
-    let mut file = Vec::new();
-    contents.write_gguf_to(&mut std::io::Cursor::new(&mut file), kept, |_, _| {}).unwrap();
-    let model = Model::load_files(vec![("x".to_owned(), file)], &Options::default()).unwrap();
-    super::answers(&model, "tiny-gelu");
-    assert_eq!(model.describe().pooling, ["mean"]);
+    for folder in ["tiny-gelu", "tiny-jina"] {
+        let mut contents = contents(&golden(&format!("models/{folder}")));
+        contents.metadata.remove(|key| key.starts_with("cloze.") || key == "tokenizer.huggingface.json");
+        let mut file = Vec::new();
+        contents.write_gguf_to(&mut std::io::Cursor::new(&mut file), kept, |_, _| {}).unwrap();
+        let model = Model::load_files(vec![("x".to_owned(), file)], &Options::default()).unwrap();
+        super::answers(&model, folder);
+        assert_eq!(model.describe().pooling, ["mean"]);
+    }
 }
 
 #[test]

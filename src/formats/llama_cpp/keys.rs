@@ -205,6 +205,9 @@ pub(in super::super) fn folder_files(
     let arch = family.architecture;
     let mut config = Map::new();
     config.insert("model_type".into(), json!(family.model_type));
+    for (field, said) in family.marks {
+        config.insert((*field).into(), json!(said));
+    }
     // llama.cpp's graph of this architecture; the exact form, as in the checkpoints that it converts.
     config.insert("hidden_act".into(), json!("gelu"));
     config.insert("vocab_size".into(), json!(vocabulary));

@@ -28,6 +28,7 @@ const KEYS: &[Key] = &[
     base("modern-bert", "rope.freq_base", &["rope_parameters.full_attention.rope_theta", "global_rope_theta"], 160_000.0),
     base("modern-bert", "rope.freq_base_swa", &["rope_parameters.sliding_attention.rope_theta", "local_rope_theta"], 10_000.0),
     base("nomic-bert", "rope.freq_base", &["rotary_emb_base", "rope_parameters.rope_theta", "rope_theta"], 1000.0),
+    base("gte-new", "rope.freq_base", &["rope_theta"], 10_000.0),
     base("gte", "rope.freq_base", &["rope_parameters.rope_theta", "rope_theta"], 160_000.0),
 ];
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import models
 from models import LONG, PAIRS, SPECIAL, TEXTS, VOCABULARY, WORDS, make, write_json
 
+import restated
 import sentencepiece
 from tokenizers import ByteLevelBPETokenizer, Tokenizer, decoders, models as kinds, normalizers, pre_tokenizers, processors, trainers
 from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, BigBirdConfig, BigBirdModel, BigBirdTokenizer, CamembertConfig, CamembertTokenizer, DebertaV2Config, DebertaV2Tokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GteConfig, LongformerConfig,
@@ -180,6 +181,13 @@ FAMILIES = {
     # Odd blocks, two drawn: up to 27 tokens are seen whole. And the files of the vocabulary.
     "tiny-big-bird-vocab": family("big_bird", BigBirdConfig, pieces, 60, sizes(24, 2, 2, 40, "gelu", 380, 60, block_size=3, num_random_blocks=2), special=0, files="vocab",
                                   typed=False),
+    # Heads that are no power of two; texts are long enough for the far ones to fall off.
+    "tiny-jina": family("jina", restated.JinaConfig, wordpiece, 80, sizes(36, 6, 2, 50, "gelu", 400, 80)),
+    "tiny-jina-original": family("jina", restated.JinaConfig, wordpiece, 40, sizes(24, 4, 2, 30, "gelu", 380, 40, feed_forward_type="original"), files="vocab"),
+    # Stretched positions, and one segment.
+    "tiny-gte-new": family("new", restated.NewConfig, wordpiece, 80, sizes(36, 3, 2, 44, "gelu", 400, 80, type_vocab_size=1, rope_theta=300.0,
+                                                                          rope_scaling=dict(type="ntk", factor=8.0))),
+    "tiny-gte-new-apart": family("new", restated.NewConfig, wordpiece, 40, sizes(24, 2, 2, 30, "gelu", 380, 40, pack_qkv=False), files="vocab"),
 }
 for i, spec in enumerate(FAMILIES.values()):
     spec["seed"] = 200 + i
@@ -205,6 +213,11 @@ class Answers(models.Answers):
     def __init__(self, name, spec):
         super().__init__(name, spec)
         self.typed = self.typed and spec.get("typed", True)  # BigBird's tokenizer gives no segments
+
+    def own_error(self):
+        error = super().own_error()
+        restated.as_published(self.folder)
+        return error
 
     def states(self, ids, *args, **more):
         """Without the rows that BigBird fills its last block with."""

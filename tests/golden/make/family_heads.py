@@ -16,6 +16,7 @@ from pathlib import Path
 
 import families  # before `heads`: it puts its special tokens into the texts
 import heads
+import restated
 from models import ROOT as MODELS, TORCH, VERSIONS, randomise
 
 import torch
@@ -52,6 +53,10 @@ FAMILIES = {
     "longformer": LongformerConfig(**SIZES | ONE | dict(max_position_embeddings=64), hidden_act="gelu", attention_window=[4, 8], sep_token_id=2),
     # Up to 21 tokens are seen whole.
     "big_bird": BigBirdConfig(**SIZES | dict(max_position_embeddings=64), hidden_act="gelu_new", block_size=3, num_random_blocks=1, sep_token_id=3),
+    "jina": restated.JinaConfig(**SIZES, hidden_act="gelu"),
+    # The other gate.
+    "jina-reglu": restated.JinaConfig(**SIZES, hidden_act="gelu", feed_forward_type="reglu"),
+    "gte-new": restated.NewConfig(**SIZES, hidden_act="gelu", rope_theta=200.0, rope_scaling=dict(type="ntk", factor=2.0)),
 }
 
 # Folder, class, the kind of head by the names of `cloze`, and what the class's answer holds for it.
@@ -127,6 +132,7 @@ def write_family(name, config):
                         assert torch.equal(own[question:], answer[question:]) and torch.equal(own[0], answer[0]) and (own[1:question] < -9e5).all()
                     numbers.append([float(f"{v:.7g}") for v in answer.flatten().tolist()])
             expected["heads"].append(dict(folder=kind, kind=answered, numbers=numbers))
+        restated.as_published(folder / kind)
         if not answers:
             expected["heads"].append(dict(folder=kind, kind=None, numbers=[]))
     line = lambda value: json.dumps(value, separators=(",", ":"))
