@@ -38,6 +38,9 @@ const ENGINE_PARTS: &[&str] = &[
     "engine::threads",
     "engine::memory",
     "engine::weights",
+    // What a graph learns from, and the graph that it learns by (of which tests make some).
+    "engine::lesson",
+    "engine::gradient",
     "engine::Graph",
     "engine::Batch",
     "engine::Control",

@@ -6,9 +6,13 @@
 //! [`WeightId`], an index into the list that the model hands to the engine once.
 
 mod attention;
+#[cfg(feature = "train")]
+mod learn;
 mod sight;
 
 pub use attention::{Attention, Bias, Blocks, Disentangled, Far, Relative, Rotary, Span, Start};
+#[cfg(feature = "train")]
+pub use learn::{Dropout, Learn, Loss};
 pub use sight::{Ranges, Sight};
 
 /// Index of a weight in the list given to the engine.
@@ -16,7 +20,7 @@ pub use sight::{Ranges, Sight};
 pub struct WeightId(pub usize);
 
 /// Index of the operation that computes a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ValueId(usize);
 
 impl ValueId {
@@ -262,6 +266,9 @@ pub enum Op {
         /// The values.
         inputs: Vec<ValueId>,
     },
+    /// What only learning needs.
+    #[cfg(feature = "train")]
+    Learn(Learn),
 }
 
 impl Op {
@@ -281,6 +288,8 @@ impl Op {
             Op::Rotate { qkv, .. } => vec![*qkv],
             Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => vec![*input, *residual],
             Op::Concat { inputs } | Op::Mean { inputs } => inputs.clone(),
+            #[cfg(feature = "train")]
+            Op::Learn(learn) => learn.inputs(),
         }
     }
 }
@@ -321,6 +330,24 @@ impl Graph {
     fn push(&mut self, op: Op, rows: Rows, width: usize) -> ValueId {
         self.nodes.push(Node { op, rows, width });
         ValueId(self.nodes.len() - 1)
+    }
+
+    /// Appends an operation of learning.
+    #[cfg(feature = "train")]
+    pub(super) fn learn(&mut self, learn: Learn, rows: Rows, width: usize) -> ValueId {
+        self.push(Op::Learn(learn), rows, width)
+    }
+
+    /// Appends an operation that another graph has, its inputs renumbered.
+    #[cfg(feature = "train")]
+    pub(super) fn copy(&mut self, node: &Node, to: impl Fn(ValueId) -> ValueId + Copy) -> ValueId {
+        self.push(renumber(&node.op, to), node.rows, node.width)
+    }
+
+    /// The values in order.
+    #[cfg(feature = "train")]
+    pub(super) fn values(&self) -> impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator + use<> {
+        (0..self.nodes.len()).map(ValueId)
     }
 
     /// Appends [`Op::Embed`] into rows of `width`.
@@ -470,6 +497,8 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId + Copy) -> Op {
         Op::Rotate { qkv, .. } => *qkv = to(*qkv),
         Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => (*input, *residual) = (to(*input), to(*residual)),
         Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),
+        #[cfg(feature = "train")]
+        Op::Learn(learn) => learn.each_input(|v| *v = to(*v)),
     }
     op
 }

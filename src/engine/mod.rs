@@ -6,7 +6,11 @@
 pub mod batch;
 pub mod control;
 pub mod cpu;
+#[cfg(feature = "train")]
+pub mod gradient;
 pub mod graph;
+#[cfg(feature = "train")]
+pub mod lesson;
 pub mod threads;
 pub mod weights;
 

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use super::config;
 use super::dense::{self, Dense};
-use super::heads::{Head, Input, Kind, Layer};
+use super::heads::{Head, Kind, Layer};
 use super::labels;
 use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
 use super::sparse::SparseModule;
 use super::trunk::{Sizes, Trunk};
-use crate::engine::graph::{Activation, Op, Reduce, ValueId};
+use crate::engine::graph::{Op, Reduce, ValueId};
 use crate::engine::{Batch, Calibration, Engine, Graph, Precision, Role, Weight};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{SentenceModules, Weights};
@@ -119,7 +119,7 @@ impl Encoder {
                 graph.concat(all)
             }
             Output::Terms => self.append_terms(&mut graph)?,
-            Output::Head(kind) => self.append_head(&mut graph, self.head(*kind)?)?,
+            Output::Head(kind) => self.trunk.append_head(&mut graph, self.head(*kind)?)?,
         };
         Ok(Arc::new(graph.ending_in(last)))
     }
@@ -150,18 +150,6 @@ impl Encoder {
         &self.trunk.heads
     }
 
-    fn append_head(&self, graph: &mut Graph, head: &Head) -> Result<ValueId> {
-        let hidden = self.trunk.read_by(head.kind);
-        let input = match head.input {
-            Input::Pooler => self.pooler(graph, hidden)?,
-            Input::First | Input::Stated(_) => graph.pool(hidden, Reduce::Start),
-            Input::Mean => graph.pool(hidden, Reduce::Mean),
-            Input::Tokens => hidden,
-            Input::Picked => graph.pick(hidden),
-        };
-        Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value, input)))
-    }
-
     /// The layers of the fill_mask head over every token, its decoder reduced to one row a sequence.
     fn append_terms(&self, graph: &mut Graph) -> Result<ValueId> {
         let head = self.head(Kind::FillMask).map_err(|e| e.within("sparse weights are made of the scores of a fill_mask head"))?;
@@ -190,25 +178,9 @@ impl Encoder {
             Pooling::MeanSqrtLen => Reduce::MeanSqrtLen,
             Pooling::Last => Reduce::Last,
             Pooling::WeightedMean => Reduce::WeightedMean,
-            Pooling::Pooler => return self.pooler(graph, hidden),
+            Pooling::Pooler => return self.trunk.append_pooler(graph, hidden),
         };
         Ok(graph.pool(hidden, reduce))
-    }
-
-    fn pooler(&self, graph: &mut Graph, hidden: ValueId) -> Result<ValueId> {
-        let Some((weight, bias)) = self.trunk.pooler else {
-            return fail(
-                ErrorKind::InvalidArgument,
-                "pooling pooler: the checkpoint has no pooler; choose another pooling, such as cls or mean",
-            );
-        };
-        let (width, hidden_size) = (graph.node(hidden).width, self.trunk.sizes.hidden);
-        if width != hidden_size {
-            let told = format!("pooling pooler takes one layer's {hidden_size} values and the layers chosen give {width}");
-            return fail(ErrorKind::InvalidArgument, told);
-        }
-        let first = graph.pool(hidden, Reduce::Start);
-        Ok(graph.linear(first, weight, Some(bias), Activation::Tanh, hidden_size))
     }
 
     /// The family's name.

@@ -226,7 +226,8 @@ pub(super) fn take(rows: &[Row], config: &Fields<'_>, loader: &mut Loader, groun
     loader.set_prefix("");
     let mut found = Found { heads: Vec::new(), unanswered: Vec::new() };
     for row in rows {
-        if !loader.has_any(row.tensors) || !is_meant(row, rows, config, loader, ground.pooler)? {
+        let present = loader.has_any(row.tensors) && is_meant(row, rows, config, loader, ground.pooler)?;
+        if !present && !loader.wants(row.kind) {
             continue;
         }
         if row.layers.is_empty() {
@@ -333,7 +334,9 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
                 return fail(ErrorKind::InvalidTensor, told);
             };
             let mut found = biases.iter().filter(|name| loader.has(name)).map(|name| (*name).to_owned()).collect::<Vec<_>>();
-            let used = if found.is_empty() { biases[0].to_owned() } else { found.remove(0) };
+            // One that is made has the last name, which stands for all.
+            let missing = || biases[if loader.wants(Kind::FillMask) { biases.len() - 1 } else { 0 }].to_owned();
+            let used = if found.is_empty() { missing() } else { found.remove(0) };
             let bias = loader.vector(&[used], width)?;
             found.iter().try_for_each(|name| loader.drop_copy(name, width))?;
             Ok((Layer::Decoder { table, bias, width }, width))

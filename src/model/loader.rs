@@ -2,6 +2,9 @@
 //!
 //! A family asks for each weight by name and shape; what nobody asked for at the end is an error that names it.
 
+#[cfg(feature = "train")]
+use super::fresh::Fresh;
+use super::heads::Kind;
 use crate::engine::graph::WeightId;
 use crate::engine::{Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
@@ -17,6 +20,26 @@ pub(super) struct Loader {
     asked: Vec<String>,
     parameters: usize,
     isa: Option<String>,
+    /// What whole checkpoints of the family put before the trunk's names.
+    canonical: String,
+    /// By weight: the tensors that it is made of, as a checkpoint has them.
+    parts: Vec<Vec<Part>>,
+    /// What is made where the checkpoint lacks it.
+    #[cfg(feature = "train")]
+    fresh: Option<Fresh>,
+    #[cfg(feature = "train")]
+    invented: Vec<String>,
+    /// Heads that are made, too.
+    wanted: Vec<Kind>,
+}
+
+/// A tensor that a weight is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its name in a checkpoint of a whole model.
+    pub name: String,
+    /// Its shape there.
+    pub shape: Vec<usize>,
 }
 
 /// Old names of a parameter (TensorFlow's), and the name that checkpoints use today.
@@ -27,11 +50,61 @@ impl Loader {
     /// What is made of weights as they are loaded is computed on the instruction set `isa`.
     pub(super) fn new(tensors: Weights, isa: Option<&str>) -> Loader {
         let (prefix, weights, asked) = (String::new(), Vec::new(), Vec::new());
-        Loader { tensors, prefix, weights, asked, parameters: 0, isa: isa.map(str::to_owned) }
+        Loader {
+            tensors,
+            prefix,
+            weights,
+            asked,
+            parameters: 0,
+            isa: isa.map(str::to_owned),
+            canonical: String::new(),
+            parts: Vec::new(),
+            #[cfg(feature = "train")]
+            fresh: None,
+            #[cfg(feature = "train")]
+            invented: Vec::new(),
+            wanted: Vec::new(),
+        }
+    }
+
+    /// From here on, what the checkpoint lacks is made.
+    #[cfg(feature = "train")]
+    pub(super) fn make_missing(&mut self, fresh: Fresh) {
+        self.wanted.clone_from(&fresh.heads);
+        self.fresh = Some(fresh);
+    }
+
+    /// Whether a head is wanted, so that it is made where the checkpoint lacks it.
+    pub(super) fn wants(&self, kind: Kind) -> bool {
+        self.wanted.contains(&kind)
+    }
+
+    /// Names of the tensors that were made.
+    #[cfg(feature = "train")]
+    pub(super) fn invented(&self) -> &[String] {
+        &self.invented
+    }
+
+    /// The tensor `name` of a model from nothing, where such is wanted.
+    fn invent(&mut self, name: &str, shape: &[usize]) -> Option<Tensor> {
+        #[cfg(feature = "train")]
+        if let Some(fresh) = &self.fresh {
+            self.invented.push(format!("{}{name}", self.canonical));
+            return fresh.tensor(name, shape);
+        }
+        let _ = (name, shape);
+        None
+    }
+
+    /// By weight: the tensors that it is made of.
+    #[cfg(feature = "train")]
+    pub(super) fn parts(&self) -> &[Vec<Part>] {
+        &self.parts
     }
 
     /// From here on, names begin with `prefix` if any tensor's does.
     pub(super) fn set_prefix(&mut self, prefix: &str) {
+        prefix.clone_into(&mut self.canonical);
         self.prefix = if self.tensors.names().any(|n| n.starts_with(prefix)) { prefix.to_owned() } else { String::new() };
     }
 
@@ -75,7 +148,12 @@ impl Loader {
             let told = format!("tensor {:?} has type {}, in which it is no matrix", self.named(name), tensor.dtype().name());
             return fail(ErrorKind::InvalidTensor, told);
         };
-        Ok(self.push(Role::Matrix, self.named(name), vec![flat]))
+        let part = self.part_of(name, &[outputs, inputs, size]);
+        Ok(self.push(Role::Matrix, self.named(name), vec![flat], vec![part]))
+    }
+
+    fn part_of(&self, name: &str, shape: &[usize]) -> Part {
+        Part { name: format!("{}{name}", self.canonical), shape: shape.to_vec() }
     }
 
     /// Takes the tensor `name` as a weight that the engine does not see: what is made of it is given back with [`Loader::made`].
@@ -97,10 +175,11 @@ impl Loader {
         let Some(tensor) = Tensor::new(Dtype::F32, vec![rows, numbers.len() / rows.max(1)], Bytes::owned(bytes)) else {
             return fail(ErrorKind::InvalidTensor, format!("{name}: its numbers do not fill {rows} rows"));
         };
-        Ok(self.push(role, name, vec![tensor]))
+        Ok(self.push(role, name, vec![tensor], Vec::new()))
     }
 
-    fn push(&mut self, role: Role, name: String, tensors: Vec<Tensor>) -> WeightId {
+    fn push(&mut self, role: Role, name: String, tensors: Vec<Tensor>, parts: Vec<Part>) -> WeightId {
+        self.parts.push(parts);
         self.weights.push(Weight { name, role, tensors });
         WeightId(self.weights.len() - 1)
     }
@@ -159,13 +238,15 @@ impl Loader {
         let tensors = names.iter().map(|n| self.take(n, shape)).collect::<Result<Vec<_>>>()?;
         let name = names.iter().map(|n| self.named(n)).collect::<Vec<_>>().join(" + ");
         self.parameters += tensors.iter().map(Tensor::elements).sum::<usize>();
-        Ok(self.push(role, name, tensors))
+        let parts = names.iter().map(|n| self.part_of(n, shape)).collect();
+        Ok(self.push(role, name, tensors, parts))
     }
 
     fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {
         let full = format!("{}{name}", self.prefix);
         let old = OLD_NAMES.iter().find_map(|(new, old)| full.strip_suffix(new).map(|stem| format!("{stem}{old}")));
-        let Some(tensor) = self.tensors.take(&full).or_else(|| self.tensors.take(&old?)) else {
+        let found = self.tensors.take(&full).or_else(|| self.tensors.take(&old?));
+        let Some(tensor) = found.or_else(|| self.invent(name, shape)) else {
             let told = format!("tensor {full:?} is missing from the checkpoint{}", like(&full, self.tensors.names()));
             return fail(ErrorKind::InvalidTensor, told);
         };

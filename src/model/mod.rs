@@ -16,10 +16,14 @@ mod distilbert;
 mod electra;
 mod encoder;
 mod ernie;
+#[cfg(feature = "train")]
+mod fresh;
 mod gte;
 pub mod heads;
 mod jina_bert;
 pub mod labels;
+#[cfg(feature = "train")]
+mod learnable;
 mod loader;
 mod longformer;
 mod modernbert;
@@ -34,3 +38,5 @@ mod trunk;
 
 pub use encoder::{Encoder, Output, Setup};
 pub use trunk::Trunk;
+#[cfg(feature = "train")]
+pub use {fresh::Fresh, learnable::Learnable, loader::Part};

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use serde_json::json;
 
 use super::config::Fields;
-use super::heads::{self, Ground, Row};
+use super::heads::{self, Ground, Input, Row};
 use super::loader::Loader;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Activation, Attention, Bias, Half, Index, Lookup, Norm, Rotary, ValueId, WeightId};
@@ -379,7 +379,9 @@ impl<'a, 'c> Builder<'a, 'c> {
     }
 
     fn pooler(&mut self) -> Result<Option<(WeightId, WeightId)>> {
-        let Some(name) = self.family.pooler.filter(|name| self.loader.has(&format!("{name}.weight"))) else { return Ok(None) };
+        let wanted = self.family.heads.iter().any(|row| row.input == Input::Pooler && self.loader.wants(row.kind));
+        let is_there = |name: &&str| wanted || self.loader.has(&format!("{name}.weight"));
+        let Some(name) = self.family.pooler.filter(is_there) else { return Ok(None) };
         let hidden = self.sizes.hidden;
         let weight = self.loader.head(&format!("{name}.weight"), hidden, hidden)?;
         let bias = self.loader.vector(&[format!("{name}.bias")], hidden)?;

@@ -1,8 +1,9 @@
 //! What does every family of encoders have?
 
-use super::heads::{Head, Kind};
+use super::heads::{Head, Input, Kind};
 use crate::engine::Graph;
-use crate::engine::graph::{ValueId, WeightId};
+use crate::engine::graph::{Activation, Reduce, ValueId, WeightId};
+use crate::error::{ErrorKind, Result, fail};
 
 /// The sizes that callers and messages speak of.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,5 +52,35 @@ impl Trunk {
     /// A state that needs every weight of the trunk: looking otherwise may take more of them.
     pub(super) fn of_all_weights(&self) -> ValueId {
         self.of_heads.first().map_or(self.hidden_states[self.sizes.layers], |(_, state)| *state)
+    }
+
+    /// Appends a head to a graph that begins with the trunk's.
+    pub(super) fn append_head(&self, graph: &mut Graph, head: &Head) -> Result<ValueId> {
+        let hidden = self.read_by(head.kind);
+        let input = match head.input {
+            Input::Pooler => self.append_pooler(graph, hidden)?,
+            Input::First | Input::Stated(_) => graph.pool(hidden, Reduce::Start),
+            Input::Mean => graph.pool(hidden, Reduce::Mean),
+            Input::Tokens => hidden,
+            Input::Picked => graph.pick(hidden),
+        };
+        Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value, input)))
+    }
+
+    /// Appends the pooler over one hidden state.
+    pub(super) fn append_pooler(&self, graph: &mut Graph, hidden: ValueId) -> Result<ValueId> {
+        let Some((weight, bias)) = self.pooler else {
+            return fail(
+                ErrorKind::InvalidArgument,
+                "pooling pooler: the checkpoint has no pooler; choose another pooling, such as cls or mean",
+            );
+        };
+        let (width, hidden_size) = (graph.node(hidden).width, self.sizes.hidden);
+        if width != hidden_size {
+            let told = format!("pooling pooler takes one layer's {hidden_size} values and the layers chosen give {width}");
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        let first = graph.pool(hidden, Reduce::Start);
+        Ok(graph.linear(first, weight, Some(bias), Activation::Tanh, hidden_size))
     }
 }

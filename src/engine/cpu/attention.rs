@@ -305,7 +305,7 @@ pub(super) fn tiles(rows: usize, columns: usize, most: usize) -> impl Iterator<I
 }
 
 /// Panels of PANEL keys: row `k` of a panel holds number `k` of each key; missing keys are zero.
-unsafe fn pack_keys(head: &Head, panels: *mut f32) {
+pub(super) unsafe fn pack_keys(head: &Head, panels: *mut f32) {
     for panel in 0..head.tokens.div_ceil(PANEL) {
         let first = panel * PANEL;
         let count = PANEL.min(head.tokens - first);

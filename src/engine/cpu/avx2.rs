@@ -22,6 +22,9 @@ mod x86 {
     use super::super::{math, rowwise};
     use crate::engine::graph::Activation;
 
+    #[cfg(feature = "train")]
+    super::super::learn::kernels::table!(Avx2, "avx2,fma", 6, 2);
+
     pub(in super::super) const KERNELS: Kernels = Kernels {
         name: "avx2",
         available: || {
@@ -39,6 +42,8 @@ mod x86 {
         activate_int8,
         softmax,
         add_norm,
+        #[cfg(feature = "train")]
+        learn: &LEARN,
     };
 
     /// With the VNNI of processors that have no AVX-512.

@@ -26,6 +26,9 @@ mod x86 {
     use super::super::{math, rowwise};
     use crate::engine::graph::Activation;
 
+    #[cfg(feature = "train")]
+    super::super::learn::kernels::table!(Avx512, "avx512f,avx512bw", 12, 2);
+
     pub(in super::super) const KERNELS: Kernels = Kernels {
         name: "avx512",
         available: || {
@@ -42,6 +45,8 @@ mod x86 {
         activate_int8,
         softmax,
         add_norm,
+        #[cfg(feature = "train")]
+        learn: &LEARN,
     };
 
     /// With VNNI, four products an instruction.

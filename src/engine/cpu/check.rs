@@ -41,7 +41,7 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
     let norm = |n: &Norm| vector(n.weight) && n.bias.is_none_or(vector);
     match &node.op {
         Op::Embed { lookups, norm: n } => {
-            let table = |l: &Lookup| weights.table(l.table).is_some_and(|t| t.row_len() == node.width && t.dtype().is_float());
+            let table = |l: &Lookup| weights.table(l.table).is_some_and(|t| t.row_len() == node.width && t.is_float());
             lookups.iter().all(table) && n.as_ref().is_none_or(norm)
         }
         Op::Linear { input, weight, bias, .. } => {
@@ -74,16 +74,17 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
         Op::Pick { input } => width(*input) == node.width && graph.node(*input).rows == Rows::Tokens,
         Op::Scores { input, table, bias } => {
             let table = weights.table(*table);
-            table.is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.dtype().is_float()) && vector(*bias)
+            table.is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.is_float()) && vector(*bias)
         }
         Op::Terms { input, table, bias, .. } => {
-            let table =
-                weights.table(*table).is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.dtype().is_float());
+            let table = weights.table(*table).is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.is_float());
             table && vector(*bias) && graph.node(*input).rows == Rows::Tokens
         }
         Op::Pool { input, .. } => width(*input) == node.width,
         Op::Concat { inputs } => inputs.iter().map(|v| width(*v)).sum::<usize>() == node.width,
         Op::Mean { inputs } => inputs.iter().all(|v| width(*v) == node.width),
+        #[cfg(feature = "train")]
+        Op::Learn(op) => super::learn::check::fits(op, graph, node, weights),
     }
 }
 
@@ -97,7 +98,7 @@ fn readers_agree(graph: &Graph, weights: &Packed) -> bool {
     })
 }
 
-fn fits_bias(bias: &Bias, (heads, head_size): (usize, usize), weights: &Packed) -> bool {
+pub(super) fn fits_bias(bias: &Bias, (heads, head_size): (usize, usize), weights: &Packed) -> bool {
     match bias {
         Bias::None => true,
         Bias::Slopes(slopes) => slopes.len() == heads,

@@ -50,13 +50,22 @@ impl Work {
     /// # Safety
     /// As [`Work::task`].
     pub(super) unsafe fn rotate(&self, step: usize, task: usize, qkv: ValueId, rotary: &Rotary) {
+        // SAFETY: the caller's contract.
+        unsafe { self.turn(step, task, qkv, rotary, 1.0) }
+    }
+
+    /// As [`Work::rotate`], forwards (`way` 1) or backwards (-1).
+    ///
+    /// # Safety
+    /// As [`Work::task`].
+    pub(super) unsafe fn turn(&self, step: usize, task: usize, qkv: ValueId, rotary: &Rotary, way: f32) {
         let pairs = rotary.frequencies.len();
         let turned = self.width(step) / 3 * 2;
         let mut angles = vec![(0f32, 0f32); pairs];
         for (row, place) in self.places_of(self.chunk(step, task)) {
             for (angle, frequency) in angles.iter_mut().zip(rotary.frequencies.iter()) {
                 let (sin, cos) = f64::from(place as f32 * frequency).sin_cos();
-                *angle = (sin as f32, cos as f32);
+                *angle = (way * sin as f32, cos as f32);
             }
             // SAFETY: the input is complete; this task alone writes its chunk's rows.
             let (out, x) = unsafe { (self.write(step, row), self.read(qkv.index(), row)) };

@@ -51,6 +51,9 @@ pub struct Kernels {
     pub(super) softmax: unsafe fn(row: *mut f32, n: usize, padded: usize, scale: f32) -> f32,
     /// See [`super::rowwise::add_norm`].
     pub(super) add_norm: unsafe fn(&NormRow),
+    /// What learning needs beside these.
+    #[cfg(feature = "train")]
+    pub(super) learn: &'static super::learn::kernels::Kernels,
 }
 
 impl std::fmt::Debug for Kernels {

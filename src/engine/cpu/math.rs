@@ -229,6 +229,44 @@ pub(super) unsafe fn activate_block<S: Simd>(activation: Activation, block: *mut
     }
 }
 
+/// The derivative of `activation` at x. Absolute error below 1e-6.
+#[cfg(feature = "train")]
+#[inline(always)]
+pub(super) unsafe fn derivative<S: Simd>(activation: Activation, x: S::V) -> S::V {
+    // SAFETY: the caller runs where S exists.
+    unsafe {
+        let one = S::splat(1.0);
+        match activation {
+            Activation::Identity => one,
+            Activation::Relu => S::keep_from(one, x, S::splat(f32::MIN_POSITIVE)),
+            Activation::Tanh => {
+                let t = tanh::<S>(x);
+                S::fma(S::sub(S::splat(0.0), t), t, one)
+            }
+            Activation::Silu => {
+                let s = S::div(one, S::add(one, exp::<S>(S::sub(S::splat(0.0), x))));
+                S::mul(s, S::fma(x, S::sub(one, s), one))
+            }
+            Activation::Gelu => {
+                let half = S::splat(0.5);
+                let below = S::fma(half, erf::<S>(S::mul(x, S::splat(std::f32::consts::FRAC_1_SQRT_2))), half);
+                let density = exp::<S>(S::mul(S::mul(x, x), S::splat(-0.5)));
+                let d = S::fma(S::mul(x, S::splat(0.398_942_3)), density, below);
+                S::keep_from(d, x, S::splat(GELU_IS_ZERO))
+            }
+            Activation::GeluTanh => {
+                let square = S::mul(x, x);
+                let inner = S::mul(S::fma(S::mul(square, x), S::splat(0.044_715), x), S::splat(0.797_884_6));
+                let slope = S::fma(square, S::splat(0.107_032_225), S::splat(0.797_884_6));
+                let (half, t) = (S::splat(0.5), tanh::<S>(inner));
+                let bell = S::fma(S::sub(S::splat(0.0), t), t, one);
+                let d = S::fma(S::mul(half, S::mul(x, slope)), bell, S::fma(half, t, half));
+                S::keep_from(d, x, S::splat(GELU_IS_ZERO))
+            }
+        }
+    }
+}
+
 #[inline(always)]
 unsafe fn map_block<S: Simd, F: Function>(block: *mut f32, rows: usize, stride: usize) {
     for r in 0..rows {

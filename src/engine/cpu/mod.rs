@@ -22,6 +22,8 @@ mod gated;
 mod gemm;
 mod int8;
 pub mod kernels;
+#[cfg(feature = "train")]
+mod learn;
 mod math;
 mod ops;
 mod pack;
@@ -36,4 +38,6 @@ mod simd;
 mod tests;
 
 pub use calibrate::Calibration;
+#[cfg(feature = "train")]
+pub use learn::{Learner, Step as LearningStep};
 pub use run::{Engine, Usage};

@@ -14,20 +14,22 @@ use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
 use super::int8::BLOCK;
 use super::kernels::{Kernels, NormRow};
-use super::pack::Matrix;
+use super::pack::{Matrix, Table};
 use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Activation, Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Reduce, Sight, ValueId, WeightId};
-use crate::quant::Tensor;
 
 /// A run's data, shared by the threads that work on it.
 pub(super) struct Work {
-    shared: Arc<Shared>,
-    graph: Arc<Graph>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) graph: Arc<Graph>,
     pub(super) batch: Arc<Batch>,
-    plan: Plan,
-    area: *mut f32,
+    pub(super) plan: Plan,
+    pub(super) area: *mut f32,
+    /// What learning needs besides, where the graph learns.
+    #[cfg(feature = "train")]
+    pub(super) study: Option<super::learn::Study>,
 }
 
 // SAFETY: `area` is written through by tasks on disjoint rows or columns only (the contract of `task`).
@@ -38,7 +40,15 @@ unsafe impl Sync for Work {}
 impl Work {
     /// The data of a run in `area`, which must outlive every call of [`Work::task`].
     pub(super) fn new(shared: Arc<Shared>, graph: Arc<Graph>, batch: Arc<Batch>, plan: Plan, area: &mut Buffer) -> Work {
-        Work { shared, graph, batch, plan, area: area.as_mut_pointer() }
+        Work {
+            shared,
+            graph,
+            batch,
+            plan,
+            area: area.as_mut_pointer(),
+            #[cfg(feature = "train")]
+            study: None,
+        }
     }
 
     /// Does task `task` of step `step` of the plan, with the scratch of thread `thread`.
@@ -50,6 +60,8 @@ impl Work {
         unsafe {
             match self.plan.steps[step] {
                 Step::Quantise(value) => self.quantise(value, self.chunk(value, task)),
+                #[cfg(feature = "train")]
+                Step::Later(node, part) => self.learn(node, part, task, thread),
                 Step::Compute(node) => {
                     self.compute(node, task, thread);
                     if self.plan.quantised[node].is_some_and(|q| q.at_once) {
@@ -79,6 +91,8 @@ impl Work {
                 Op::Pool { input, reduce } => self.pool(step, task, *input, *reduce),
                 Op::Concat { inputs } => self.concat(step, task, inputs),
                 Op::Mean { inputs } => self.mean(step, task, inputs),
+                #[cfg(feature = "train")]
+                Op::Learn(_) => self.learn(step, 0, task, thread),
             }
         }
     }
@@ -150,7 +164,7 @@ impl Work {
         self.shared.weights.vector(id).unwrap_or_else(|| unreachable!("checked before the run"))
     }
 
-    pub(super) fn table(&self, id: WeightId) -> &Tensor {
+    pub(super) fn table(&self, id: WeightId) -> Table<'_> {
         self.shared.weights.table(id).unwrap_or_else(|| unreachable!("checked before the run"))
     }
 
@@ -218,17 +232,10 @@ impl Work {
     unsafe fn embed(&self, step: usize, task: usize, lookups: &[Lookup], norm: Option<&Norm>) {
         let mut summand = vec![0f32; self.width(step)];
         for (row, place) in self.places_of(self.chunk(step, task)) {
-            let before = row - place..row;
             // SAFETY: this task alone writes its chunk's rows.
             let out = unsafe { self.write(step, row) };
             for (i, lookup) in lookups.iter().enumerate() {
-                let index = match lookup.index {
-                    Index::Token => self.batch.ids()[row] as usize,
-                    Index::Segment => self.batch.segments()[row] as usize,
-                    Index::Position { offset, padding: None } => place + offset,
-                    Index::Position { offset, padding: Some(padding) } => self.place_without(padding, offset, before.clone()),
-                    Index::Always(index) => index,
-                };
+                let index = self.index_of(lookup, row, place);
                 if i == 0 {
                     self.table(lookup.table).row(index, out);
                 } else {
@@ -240,6 +247,17 @@ impl Work {
                 // SAFETY: in place, this task's own row.
                 unsafe { self.norm(step, row, self.row(step, row), std::ptr::null(), norm) }
             }
+        }
+    }
+
+    /// The row of its table that `lookup` takes for the token of row `row`, at `place` in its sequence.
+    pub(super) fn index_of(&self, lookup: &Lookup, row: usize, place: usize) -> usize {
+        match lookup.index {
+            Index::Token => self.batch.ids()[row] as usize,
+            Index::Segment => self.batch.segments()[row] as usize,
+            Index::Position { offset, padding: None } => place + offset,
+            Index::Position { offset, padding: Some(padding) } => self.place_without(padding, offset, row - place..row),
+            Index::Always(index) => index,
         }
     }
 

@@ -1,5 +1,8 @@
 //! Weights as the kernels want them: matrices in panels, vectors padded to panels, tables where they lie.
 
+#[cfg(feature = "train")]
+pub(super) mod learning;
+
 use std::ops::Range;
 
 use super::buffer::Buffer;
@@ -19,10 +22,74 @@ pub(super) struct Packed {
 
 /// A weight, ready for the kernels; ranges are of [`Packed::numbers`].
 enum Entry {
-    Matrix { panels: Range<usize>, depth: usize },
-    Int8 { panels: Range<usize>, depth: usize, outliers: Vec<u32> },
+    Matrix {
+        panels: Range<usize>,
+        depth: usize,
+    },
+    Int8 {
+        panels: Range<usize>,
+        depth: usize,
+        outliers: Vec<u32>,
+    },
     Vector(Range<usize>),
     Table(Tensor),
+    /// A table that learns: f32, row after row.
+    #[cfg(feature = "train")]
+    Rows {
+        numbers: Range<usize>,
+        width: usize,
+    },
+    /// A place in the list that no weight has.
+    #[cfg(feature = "train")]
+    Nothing,
+}
+
+/// An embedding table: rows of numbers, as they lie in a file or in the engine's own memory.
+#[derive(Clone, Copy)]
+pub(super) enum Table<'w> {
+    Stored(&'w Tensor),
+    #[cfg(feature = "train")]
+    Held {
+        numbers: &'w [f32],
+        width: usize,
+    },
+}
+
+impl Table<'_> {
+    /// Numbers of a row.
+    pub(super) fn row_len(&self) -> usize {
+        match self {
+            Table::Stored(tensor) => tensor.row_len(),
+            #[cfg(feature = "train")]
+            Table::Held { width, .. } => *width,
+        }
+    }
+
+    pub(super) fn rows(&self) -> usize {
+        match self {
+            Table::Stored(tensor) => tensor.rows(),
+            #[cfg(feature = "train")]
+            Table::Held { numbers, width } => numbers.len() / (*width).max(1),
+        }
+    }
+
+    /// Whether its rows can be read as f32.
+    pub(super) fn is_float(&self) -> bool {
+        match self {
+            Table::Stored(tensor) => tensor.dtype().is_float(),
+            #[cfg(feature = "train")]
+            Table::Held { .. } => true,
+        }
+    }
+
+    /// Writes row `index` to `out`.
+    pub(super) fn row(&self, index: usize, out: &mut [f32]) {
+        match self {
+            Table::Stored(tensor) => tensor.row(index, out),
+            #[cfg(feature = "train")]
+            Table::Held { numbers, width } => out.copy_from_slice(&numbers[index * width..(index + 1) * width]),
+        }
+    }
 }
 
 /// A matrix (outputs, inputs) in panels of `PANEL` outputs: f32 as in [`super::gemm`], or int8 as in [`super::int8`].
@@ -85,7 +152,7 @@ impl Packed {
                     release(weight);
                 }
                 Entry::Vector(range) => pack_vector(weight, &mut numbers[range.clone()])?,
-                Entry::Table(_) | Entry::Int8 { .. } => {}
+                _ => {}
             }
         }
         Ok(Packed { numbers, list })
@@ -128,9 +195,11 @@ impl Packed {
     }
 
     /// The table `id`.
-    pub(super) fn table(&self, id: WeightId) -> Option<&Tensor> {
+    pub(super) fn table(&self, id: WeightId) -> Option<Table<'_>> {
         match self.list.get(id.0)? {
-            Entry::Table(tensor) => Some(tensor),
+            Entry::Table(tensor) => Some(Table::Stored(tensor)),
+            #[cfg(feature = "train")]
+            Entry::Rows { numbers, width } => Some(Table::Held { numbers: &self.numbers[numbers.clone()], width: *width }),
             _ => None,
         }
     }

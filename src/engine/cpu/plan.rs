@@ -5,6 +5,8 @@
 
 use super::gemm::{PANEL, depth_parts, row_stride};
 use super::int8::RowLayout;
+#[cfg(feature = "train")]
+use super::learn::plan as learn;
 use super::pack::Packed;
 use super::{attention, attention_bf16};
 use crate::engine::batch::Batch;
@@ -56,6 +58,9 @@ pub(super) enum Step {
     Compute(usize),
     /// The int8 form of this operation's value.
     Quantise(usize),
+    /// What an operation of learning still has to do, in parts counted from 1.
+    #[cfg(feature = "train")]
+    Later(usize, usize),
 }
 
 /// The layout of one run.
@@ -77,6 +82,9 @@ pub(super) struct Plan {
     pub cuts: Vec<Cut>,
     /// Threads that the run is worth.
     pub threads: usize,
+    /// One a value: where operations of learning have what they note besides it.
+    #[cfg(feature = "train")]
+    pub sides: Vec<learn::Side>,
 }
 
 /// Multiply-adds below which a run stays on the calling thread: about a tenth of a millisecond, the time that waking a helper
@@ -95,17 +103,13 @@ pub(super) enum When {
 impl Plan {
     /// Lays out `graph` over `batch` for up to `threads` threads.
     pub(super) fn new(graph: &Graph, batch: &Batch, weights: &Packed, threads: usize, when: When) -> Result<Plan> {
-        let rows = |node: &Node| match node.rows {
-            Rows::Tokens => batch.tokens(),
-            Rows::Sequences => batch.sequences(),
-            Rows::Picked => batch.picks().len(),
-        };
+        let rows = |node: &Node| rows_of(node, batch);
         let mut quantised = readers(graph, weights, when);
-        let (places, values) = lay_out(graph, &mut quantised, weights, rows)?;
+        let layout = lay_out(graph, &mut quantised, weights, batch)?;
         let work = graph.nodes().iter().map(|n| multiply_adds(graph, n, weights, rows(n), batch)).fold(0, usize::saturating_add);
         let threads = if work < ALONE_BELOW { 1 } else { threads };
         let cuts: Vec<Cut> = graph.nodes().iter().map(|n| cut(graph, n, rows(n), weights, threads)).collect();
-        let steps = steps(&quantised);
+        let steps = steps(graph, &quantised);
         let tasks = steps.iter().map(|step| match *step {
             Step::Quantise(i) => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
             Step::Compute(i) => match &graph.nodes()[i].op {
@@ -113,7 +117,14 @@ impl Plan {
                 Op::Attention { attention, .. } => batch.sequences() * attention.heads,
                 Op::Pool { .. } => batch.sequences(),
                 Op::Scores { .. } | Op::Terms { .. } => graph.nodes()[i].width.div_ceil(SCORES_CHUNK),
+                #[cfg(feature = "train")]
+                Op::Learn(op) => learn::tasks(op, graph, &graph.nodes()[i], batch, 0),
                 _ => rows(&graph.nodes()[i]).div_ceil(ROW_CHUNK),
+            },
+            #[cfg(feature = "train")]
+            Step::Later(i, part) => match &graph.nodes()[i].op {
+                Op::Learn(op) => learn::tasks(op, graph, &graph.nodes()[i], batch, part),
+                _ => 0,
             },
         });
         let tasks = tasks.collect();
@@ -127,16 +138,38 @@ impl Plan {
             Op::Scores { input, .. } => 2 * PANEL * graph.node(*input).width,
             // And the scores of every token.
             Op::Terms { input, .. } => 2 * PANEL * graph.node(*input).width + PANEL * batch.tokens(),
+            #[cfg(feature = "train")]
+            Op::Learn(op) => learn::scratch(op, graph, batch),
             _ => 0,
         });
         // Whole cache lines: no two threads' scratch share one.
         let scratch = scratch.max().unwrap_or(0).next_multiple_of(16);
-        Ok(Plan { places, quantised, steps, values, scratch, tasks, cuts, threads })
+        Ok(Plan {
+            places: layout.places,
+            quantised,
+            steps,
+            values: layout.values,
+            scratch,
+            tasks,
+            cuts,
+            threads,
+            #[cfg(feature = "train")]
+            sides: layout.sides,
+        })
     }
 
     /// Numbers of the whole work area.
     pub(super) fn len(&self) -> usize {
         self.values + self.scratch * self.threads
+    }
+}
+
+/// How many rows the value of `node` has.
+pub(super) fn rows_of(node: &Node, batch: &Batch) -> usize {
+    match node.rows {
+        Rows::Tokens => batch.tokens(),
+        Rows::Sequences => batch.sequences(),
+        Rows::Picked => batch.picks().len(),
     }
 }
 
@@ -163,10 +196,16 @@ fn int8_input(node: &Node, weights: &Packed) -> Option<(usize, WeightId)> {
     }
 }
 
-fn steps(quantised: &[Option<Quantised>]) -> Vec<Step> {
+fn steps(graph: &Graph, quantised: &[Option<Quantised>]) -> Vec<Step> {
     let mut steps = Vec::new();
-    for (i, q) in quantised.iter().enumerate() {
+    for (i, (node, q)) in graph.nodes().iter().zip(quantised).enumerate() {
         steps.push(Step::Compute(i));
+        #[cfg(feature = "train")]
+        if let Op::Learn(op) = &node.op {
+            steps.extend((1..learn::parts(op)).map(|part| Step::Later(i, part)));
+        }
+        #[cfg(not(feature = "train"))]
+        let _ = node;
         if q.is_some_and(|q| !q.at_once) {
             steps.push(Step::Quantise(i));
         }
@@ -183,6 +222,8 @@ fn multiply_adds(graph: &Graph, node: &Node, weights: &Packed, rows: usize, batc
         }
         Op::Scores { input, .. } => rows.saturating_mul(node.width).saturating_mul(graph.node(input).width),
         Op::Terms { input, .. } => batch.tokens().saturating_mul(node.width).saturating_mul(graph.node(input).width),
+        #[cfg(feature = "train")]
+        Op::Learn(ref op) => learn::multiply_adds(op, graph, batch),
         Op::Attention { ref attention, .. } => {
             let ids = |s: usize| &batch.ids()[batch.rows(s)];
             let pairs = |s: usize| ids(s).len().saturating_mul(Sight::of(attention, ids(s), batch.seen(s)).widest(1));
@@ -200,13 +241,75 @@ struct Used {
     last: usize,
 }
 
-/// Gives each value, and its int8 form, a place that nothing alive at the same time overlaps; also returns the numbers used.
-fn lay_out(
-    graph: &Graph,
-    quantised: &mut [Option<Quantised>],
-    weights: &Packed,
-    rows: impl Fn(&Node) -> usize,
-) -> Result<(Vec<Place>, usize)> {
+/// The work area as it fills.
+#[derive(Default)]
+struct Area {
+    used: Vec<Used>,
+}
+
+impl Area {
+    /// A place for `numbers` (`None`: more than can be counted), taken by the operation `at`, in use until `last`.
+    fn place(&mut self, numbers: Option<usize>, at: usize, last: usize) -> Result<usize> {
+        let Some(size) = numbers.filter(|s| *s < usize::MAX / 64) else {
+            return fail(ErrorKind::OutOfMemory, "the batch is too large; use smaller batches");
+        };
+        let start = first_gap(self.used.iter().filter(|u| u.last >= at).copied().collect(), size);
+        self.used.push(Used { start, size, last });
+        Ok(start)
+    }
+}
+
+/// Where values stand, and how many numbers that takes.
+struct Layout {
+    places: Vec<Place>,
+    #[cfg(feature = "train")]
+    sides: Vec<learn::Side>,
+    values: usize,
+}
+
+/// Gives each value, its int8 form, and what an operation notes besides, a place that nothing alive at the same time overlaps.
+fn lay_out(graph: &Graph, quantised: &mut [Option<Quantised>], weights: &Packed, batch: &Batch) -> Result<Layout> {
+    let nodes = graph.nodes();
+    let (last_use, last_int8) = last_uses(graph, weights);
+    let mut area = Area::default();
+    let mut places: Vec<Place> = Vec::with_capacity(nodes.len());
+    #[cfg(feature = "train")]
+    let mut sides = Vec::with_capacity(nodes.len());
+    for (i, node) in nodes.iter().enumerate() {
+        let rows = rows_of(node, batch);
+        let stride = row_stride(node.width);
+        let start = match written_over(&node.op, i, &last_use) {
+            Some(input) => {
+                let start = places[input].start;
+                area.used.push(Used { start, size: stride * rows, last: last_use[i] });
+                start
+            }
+            None => area.place(stride.checked_mul(rows), i, last_use[i])?,
+        };
+        places.push(Place { start, stride, rows });
+        if let Some(q) = &mut quantised[i] {
+            q.start = area.place((q.layout.stride / 4).checked_mul(rows), i, last_int8[i])?;
+        }
+        #[cfg(feature = "train")]
+        sides.push(match &node.op {
+            Op::Learn(op) => {
+                let (notes, report) = learn::notes(op, graph, node, batch);
+                learn::Side { notes: area.place(notes, i, i)?, report: area.place(Some(report), i, usize::MAX)? }
+            }
+            _ => learn::Side::default(),
+        });
+    }
+    let values = area.used.iter().map(|u| u.start + u.size).max().unwrap_or(0);
+    Ok(Layout {
+        places,
+        #[cfg(feature = "train")]
+        sides,
+        values,
+    })
+}
+
+/// The operation that reads each value last, and the one that reads its int8 form last.
+fn last_uses(graph: &Graph, weights: &Packed) -> (Vec<usize>, Vec<usize>) {
     let nodes = graph.nodes();
     let (mut last_use, mut last_int8): (Vec<usize>, Vec<usize>) = ((0..nodes.len()).collect(), vec![0; nodes.len()]);
     for (i, node) in nodes.iter().enumerate() {
@@ -218,26 +321,17 @@ fn lay_out(
     if let Some(last) = last_use.last_mut() {
         *last = usize::MAX; // the result outlives the run
     }
-    let mut used: Vec<Used> = Vec::new();
-    let mut places: Vec<Place> = Vec::with_capacity(nodes.len());
-    for (i, node) in nodes.iter().enumerate() {
-        let rows = rows(node);
-        let mut place = |stride: usize, last: usize| {
-            let Some(size) = stride.checked_mul(rows).filter(|s| *s < usize::MAX / 64) else {
-                return fail(ErrorKind::OutOfMemory, "the batch is too large; use smaller batches");
-            };
-            let start = first_gap(used.iter().filter(|u| u.last >= i).copied().collect(), size);
-            used.push(Used { start, size, last });
-            Ok(start)
-        };
-        let stride = row_stride(node.width);
-        places.push(Place { start: place(stride, last_use[i])?, stride, rows });
-        if let Some(q) = &mut quantised[i] {
-            q.start = place(q.layout.stride / 4, last_int8[i])?;
-        }
+    (last_use, last_int8)
+}
+
+/// The value whose place the operation takes over: one that nobody reads later.
+fn written_over(op: &Op, at: usize, last_use: &[usize]) -> Option<usize> {
+    #[cfg(feature = "train")]
+    if let Op::Learn(op) = op {
+        return op.overwrites().map(|v| v.index()).filter(|v| last_use[*v] == at);
     }
-    let values = used.iter().map(|u| u.start + u.size).max().unwrap_or(0);
-    Ok((places, values))
+    let _ = (op, at, last_use);
+    None
 }
 
 /// The lowest start at which `size` numbers meet none of the places alive.
@@ -296,7 +390,9 @@ mod tests {
         g.pool(x, Reduce::Mean);
         let weights = Packed::new(&[], crate::engine::Precision::F32).unwrap();
         let mut none = vec![None; g.nodes().len()];
-        let (places, _) = lay_out(&g, &mut none, &weights, |n| if n.rows == Rows::Tokens { 17 } else { 3 }).unwrap();
+        let mut batch = Batch::default();
+        [10, 4, 3].into_iter().for_each(|tokens| batch.push(&vec![0; tokens], &vec![0; tokens], 0));
+        let places = lay_out(&g, &mut none, &weights, &batch).unwrap().places;
         let nodes = g.nodes();
         let last_use =
             |i: usize| (i..nodes.len()).filter(|j| nodes[*j].op.inputs().iter().any(|v| v.index() == i)).max().unwrap_or(nodes.len());

@@ -7,6 +7,9 @@ use super::simd::{Portable, Simd};
 use super::{math, rowwise};
 use crate::engine::graph::Activation;
 
+#[cfg(feature = "train")]
+super::learn::kernels::table!(Portable, , 2, 1);
+
 pub(super) const KERNELS: Kernels = Kernels {
     name: "portable",
     available: || true,
@@ -20,6 +23,8 @@ pub(super) const KERNELS: Kernels = Kernels {
     activate_int8,
     softmax,
     add_norm,
+    #[cfg(feature = "train")]
+    learn: &LEARN,
 };
 
 #[allow(unsafe_op_in_unsafe_fn, reason = "each body is one pointer access or none; the contract is the trait's")]

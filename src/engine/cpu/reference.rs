@@ -23,6 +23,8 @@ pub(super) const KERNELS: Kernels = Kernels {
     activate_int8: activate,
     softmax,
     add_norm,
+    #[cfg(feature = "train")]
+    learn: &super::learn::reference::LEARN,
 };
 
 /// An output of an int8 product: scale * sum of blocks + low * sum of weights + bias + outliers.

@@ -1,0 +1,250 @@
+//! A model that changes: gradients of a batch, and the step along them.
+//!
+//! [`Learner`] holds the weights of a model as `pack` lays them out for learning, and beside each number its gradient and the
+//! optimiser's two moments. [`Learner::run`] runs a graph that `engine::gradient` made; [`Learner::step`] changes the weights
+//! ([`optimiser`]). The operations are in [`work`], [`attention`], [`vocabulary`] and [`losses`], cut into tasks by [`plan`], over the functions
+//! of [`kernels`] ([`product`], [`rows`]; [`reference`] is their definition).
+//!
+//! **Why results do not depend on the threads.** A task computes the same numbers in the same order whoever runs it, each number of a gradient
+//! belongs to one task of an operation, and sums that several tasks share are noted apart and added in a fixed order.
+
+mod attention;
+pub(super) mod check;
+pub(super) mod kernels;
+mod losses;
+mod optimiser;
+pub(super) mod plan;
+pub(super) mod product;
+pub(super) mod reference;
+pub(super) mod rows;
+#[cfg(test)]
+mod tests;
+mod vocabulary;
+mod work;
+
+use std::sync::Arc;
+
+pub use optimiser::Step;
+pub(super) use work::Study;
+
+use super::buffer::Buffer;
+use super::check::check;
+use super::kernels::choose;
+use super::ops::Work;
+use super::pack::Packed;
+use super::pack::learning::Transposed;
+use super::plan::{Plan, When};
+use super::run::Shared;
+use crate::engine::batch::Batch;
+use crate::engine::graph::{Graph, ValueId, WeightId};
+use crate::engine::lesson::{Cost, Lesson};
+use crate::engine::threads::{Job, Pool, Steps};
+use crate::engine::weights::{Role, Weight};
+use crate::error::{Error, ErrorKind, Result, fail};
+
+/// The weights of a model that learns.
+pub struct Learner {
+    shared: Arc<Shared>,
+    pool: Pool,
+    threads: usize,
+    area: Option<Buffer>,
+    gradients: Buffer,
+    means: Buffer,
+    squares: Buffer,
+    transposed: Vec<Transposed>,
+    weights: Vec<Kept>,
+}
+
+/// What is known of a weight.
+#[derive(Clone, Copy, Debug)]
+struct Kept {
+    role: Role,
+    rows: usize,
+    /// Numbers without padding.
+    numbers: usize,
+}
+
+/// The numbers of a learner that a checkpoint keeps, in its own layout: the weights, and both moments of the optimiser.
+pub struct State<'a> {
+    /// The weights.
+    pub numbers: &'a [f32],
+    /// Means of gradients.
+    pub means: &'a [f32],
+    /// Means of their squares.
+    pub squares: &'a [f32],
+}
+
+impl Learner {
+    /// A learner of `weights` on up to `threads` threads and the instruction set called `isa`.
+    ///
+    /// # Errors
+    /// `NonFinite` naming a damaged tensor, `OutOfMemory`, `InvalidArgument` for an instruction set that is not here.
+    pub fn new(weights: &[Weight], isa: Option<&str>, threads: usize) -> Result<Learner> {
+        let kernels = choose(isa)?;
+        let packed = Packed::learning(weights)?;
+        let learned = packed.learned();
+        let transposed = packed.transposed();
+        let kept = |w: &Weight| Kept { role: w.role, rows: w.rows(), numbers: w.tensors.iter().map(|t| t.elements()).sum() };
+        let mut learner = Learner {
+            shared: Arc::new(Shared { kernels, weights: packed, bf16: None }),
+            pool: Pool::new(),
+            threads: threads.max(1),
+            area: None,
+            gradients: Buffer::zeroed(learned)?,
+            means: Buffer::zeroed(learned)?,
+            squares: Buffer::zeroed(learned)?,
+            transposed,
+            weights: weights.iter().map(kept).collect(),
+        };
+        learner.transpose()?;
+        Ok(learner)
+    }
+
+    /// How many weights there are: the transposed form of `w` is the weight `w` plus this.
+    pub fn count(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// The instruction set in use.
+    pub fn isa(&self) -> &'static str {
+        self.shared.kernels.name
+    }
+
+    /// Runs `graph` over `batch`, adds to the gradients, and returns what each row of each of `losses` cost.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for tokens that the model has no embedding for, or targets that do not fit; `OutOfMemory`.
+    pub fn run(&mut self, graph: &Arc<Graph>, losses: &[ValueId], batch: &Arc<Batch>, lesson: &Arc<Lesson>) -> Result<Vec<Vec<Cost>>> {
+        check(graph, batch, &self.shared.weights)?;
+        check::check_targets(graph, batch, lesson)?;
+        let plan = Plan::new(graph, batch, &self.shared.weights, self.threads, When::AtOnce)?;
+        let mut area = match self.area.take() {
+            Some(area) if area.len() >= plan.len() => area,
+            small => {
+                drop(small);
+                Buffer::zeroed(plan.len())?
+            }
+        };
+        let threads = plan.threads;
+        let steps = Steps::new(&plan.tasks, threads);
+        let mut work = Work::new(Arc::clone(&self.shared), Arc::clone(graph), Arc::clone(batch), plan, &mut area);
+        work.study = Some(Study { gradients: self.gradients.as_mut_pointer(), lesson: Arc::clone(lesson) });
+        let run = Arc::new((work, steps));
+        let shared = Arc::clone(&run);
+        let job: Job = Arc::new(move |thread| {
+            let (work, steps) = &*shared;
+            // SAFETY: as in `Engine::run`; the gradients live as long as the learner, which is borrowed until the call returns.
+            steps.work(thread, || false, |step, task| unsafe { work.task(step, task, thread) });
+        });
+        self.pool.run(threads, &job);
+        let (work, steps) = &*run;
+        if steps.is_panicked() {
+            return fail(ErrorKind::Panic, "a kernel panicked: a bug in Cloze, please report it");
+        }
+        let costs = losses.iter().map(|loss| work.report(*loss, &area)).collect();
+        drop(job);
+        self.settle(run);
+        self.area = Some(area);
+        Ok(costs)
+    }
+
+    /// Waits until helpers have let go of what they share with a finished run: the weights can then be changed.
+    fn settle<T>(&self, mut run: Arc<T>) {
+        loop {
+            match Arc::try_unwrap(run) {
+                Ok(alone) => return drop(alone),
+                Err(shared) => run = shared,
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// The weight `id`, row after row.
+    pub fn weight(&self, id: WeightId) -> Vec<f32> {
+        self.unpacked(id, self.shared.weights.numbers())
+    }
+
+    /// The gradient of weight `id`, row after row.
+    pub fn gradient(&self, id: WeightId) -> Vec<f32> {
+        self.unpacked(id, &self.gradients)
+    }
+
+    fn unpacked(&self, id: WeightId, numbers: &[f32]) -> Vec<f32> {
+        let mut all = self.shared.weights.unpacked(id, numbers, self.weights[id.0].rows);
+        all.truncate(self.weights[id.0].numbers);
+        all
+    }
+
+    /// What a checkpoint keeps.
+    pub fn state(&self) -> State<'_> {
+        let numbers = &self.shared.weights.numbers()[..self.gradients.len()];
+        State { numbers, means: &self.means, squares: &self.squares }
+    }
+
+    /// Takes up what a checkpoint kept.
+    ///
+    /// # Errors
+    /// `InvalidFile` for another number of numbers: the checkpoint is of another model.
+    pub fn restore(&mut self, state: &State<'_>) -> Result<()> {
+        let learned = self.gradients.len();
+        if [state.numbers, state.means, state.squares].iter().any(|part| part.len() != learned) {
+            let told = format!("the checkpoint has {} numbers, the model {learned}: it is of another model", state.numbers.len());
+            return fail(ErrorKind::InvalidFile, told);
+        }
+        self.means.copy_from_slice(state.means);
+        self.squares.copy_from_slice(state.squares);
+        self.gradients.fill(0.0);
+        self.alone()?.weights.numbers_mut()[..learned].copy_from_slice(state.numbers);
+        self.transpose()
+    }
+
+    /// The shared part, which nobody else holds between runs.
+    fn alone(&mut self) -> Result<&mut Shared> {
+        let busy = || Error::new(ErrorKind::Panic, "a run still holds the weights: a bug in Cloze, please report it");
+        Arc::get_mut(&mut self.shared).ok_or_else(busy)
+    }
+
+    /// Writes the transposed form of every matrix.
+    fn transpose(&mut self) -> Result<()> {
+        let numbers = Numbers(self.alone()?.weights.numbers_mut().as_mut_ptr());
+        let panels: Arc<Vec<Transposed>> = Arc::new(self.transposed.clone());
+        let count = panels.len();
+        // SAFETY: each task writes a panel of its own and reads matrices that nobody writes meanwhile.
+        self.each(count, move |i| unsafe { panels[i].copy(numbers.pointer()) });
+        Ok(())
+    }
+
+    /// Does `count` tasks on the learner's threads.
+    fn each(&self, count: usize, task: impl Fn(usize) + Send + Sync + 'static) {
+        let steps = Arc::new((Steps::new(&[count], self.threads), task));
+        let shared = Arc::clone(&steps);
+        let job: Job = Arc::new(move |thread| shared.0.work(thread, || false, |_, number| (shared.1)(number)));
+        self.pool.run(self.threads, &job);
+        drop(job);
+        self.settle(steps);
+    }
+}
+
+/// A pointer to numbers of which each task uses its own.
+#[derive(Clone, Copy)]
+struct Numbers(*mut f32);
+
+impl Numbers {
+    fn pointer(&self) -> *mut f32 {
+        self.0
+    }
+}
+
+// SAFETY: tasks use disjoint numbers (the contract of those who make one).
+unsafe impl Send for Numbers {}
+// SAFETY: as above.
+unsafe impl Sync for Numbers {}
+
+impl Work {
+    /// What each row of the loss `value` cost.
+    fn report(&self, value: ValueId, area: &Buffer) -> Vec<Cost> {
+        let rows = self.place(value.index()).rows;
+        let report = &area[self.plan.sides[value.index()].report..][..2 * rows];
+        report.chunks_exact(2).map(|pair| Cost { loss: pair[0], right: pair[1] != 0.0 }).collect()
+    }
+}

@@ -1,0 +1,316 @@
+//! From the graph of a model to the graph that it learns by: what does each weight contribute to the loss?
+//!
+//! [`learning`] copies the forward operations, with activations and norms apart from what they are fused with and dropout where it
+//! belongs, appends a loss for each [`Goal`], and then walks back: each operation has a rule below that appends the operation that carries
+//! its gradient (reverse accumulation; Griewank and Walther, Evaluating Derivatives, 2008). No family is described a second time. The
+//! result goes to `engine::cpu`'s learner.
+
+use super::graph::{Activation, Attention, Bias, Dropout, Graph, Learn, Lookup, Loss, Node, Norm, Op, Rows, ValueId, WeightId};
+
+/// A value that is compared with targets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Goal {
+    /// What the model says.
+    pub value: ValueId,
+    /// What a wrong answer costs.
+    pub loss: Loss,
+    /// Which of the lesson's targets are right.
+    pub target: usize,
+}
+
+/// The share of numbers that dropout sets to zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Of embeddings, and of what attention and feed-forward layers add to the residual.
+    pub hidden: f32,
+    /// Of attention's weights.
+    pub attention: f32,
+}
+
+/// A graph that learns.
+#[derive(Clone, Debug)]
+pub struct Learning {
+    /// Forward, losses, backward.
+    pub graph: Graph,
+    /// The loss of each goal.
+    pub losses: Vec<ValueId>,
+}
+
+/// What the walk back depends on.
+pub struct Course<'a> {
+    /// How many weights the model has: the transposed form of a matrix `w` is the weight `w + weights`.
+    pub weights: usize,
+    /// Which of them learn.
+    pub learns: &'a dyn Fn(WeightId) -> bool,
+    /// Dropout.
+    pub rates: Rates,
+}
+
+/// Appends losses and the way back to `graph`.
+///
+/// # Errors
+/// The name of an operation that has no way back.
+pub fn learning(graph: &Graph, goals: &[Goal], course: &Course<'_>) -> Result<Learning, &'static str> {
+    let mut forward = Forward { graph: Graph::new(), places: Vec::new(), site: 0 };
+    forward.copy(graph, goals, course.rates);
+    let mut back = Back { gradients: vec![None; forward.graph.nodes().len()], learners: Vec::new(), graph: forward.graph, course };
+    back.learners = back.learners();
+    let losses = goals.iter().map(|goal| back.lose(graph, goal, &forward.places)).collect();
+    let last = back.learners.len();
+    for value in back.graph.values().take(last).rev() {
+        if back.learners[value.index()] && back.gradients[value.index()].is_some() {
+            back.carry(value)?;
+        }
+    }
+    Ok(Learning { graph: back.graph, losses })
+}
+
+/// Appends losses to `graph` for their costs alone: nothing learns, nothing is dropped.
+pub fn evaluating(graph: &Graph, goals: &[Goal]) -> Learning {
+    let mut forward = Forward { graph: Graph::new(), places: Vec::new(), site: 0 };
+    forward.copy(graph, goals, Rates::default());
+    let course = Course { weights: 0, learns: &|_| false, rates: Rates::default() };
+    let mut back = Back { gradients: vec![None; forward.graph.nodes().len()], learners: Vec::new(), graph: forward.graph, course: &course };
+    back.learners = vec![false; back.gradients.len()];
+    let losses = goals.iter().map(|goal| back.lose(graph, goal, &forward.places)).collect();
+    Learning { graph: back.graph, losses }
+}
+
+/// The operation of `value` if it is a vocabulary's scores that a loss compares: scores and loss are then one operation.
+fn vocabulary(graph: &Graph, goal: &Goal) -> Option<(ValueId, WeightId, WeightId)> {
+    match (&graph.node(goal.value).op, goal.loss) {
+        (Op::Scores { input, table, bias }, Loss::CrossEntropy) => Some((*input, *table, *bias)),
+        _ => None,
+    }
+}
+
+/// The forward operations, as learning needs them.
+struct Forward {
+    graph: Graph,
+    /// Where each value of the model's graph is.
+    places: Vec<ValueId>,
+    /// The number of the next place with dropout.
+    site: u32,
+}
+
+impl Forward {
+    fn copy(&mut self, model: &Graph, goals: &[Goal], rates: Rates) {
+        for (i, value) in model.values().enumerate() {
+            let node = model.node(value);
+            let fused = goals.iter().any(|goal| goal.value == value && vocabulary(model, goal).is_some());
+            // Scores that only a loss reads are never a value; nothing refers to their place.
+            let place = if fused { ValueId::default() } else { self.append(node, rates) };
+            debug_assert_eq!(self.places.len(), i);
+            self.places.push(place);
+        }
+    }
+
+    fn append(&mut self, node: &Node, rates: Rates) -> ValueId {
+        let at = |v: ValueId, places: &[ValueId]| places[v.index()];
+        match &node.op {
+            Op::Embed { lookups, norm } => {
+                let sum = self.graph.embed(lookups.clone(), None, node.width);
+                let embedded = norm.map_or(sum, |norm| self.graph.norm(sum, norm));
+                self.drop(embedded, rates.hidden)
+            }
+            Op::Linear { input, weight, bias, activation } => {
+                let input = at(*input, &self.places);
+                let product = self.graph.linear(input, *weight, *bias, Activation::Identity, node.width);
+                match *activation {
+                    Activation::Identity => product,
+                    activation => self.graph.learn(Learn::Activate { input: product, activation }, node.rows, node.width),
+                }
+            }
+            Op::Attention { qkv, start, attention } => {
+                let qkv = at(*qkv, &self.places);
+                if let Some(start) = start {
+                    // There is no way back over it; without one it may stay.
+                    return self.graph.attention_from(qkv, Some(at(*start, &self.places)), attention.clone());
+                }
+                if rates.attention == 0.0 {
+                    return self.graph.attention(qkv, attention.clone());
+                }
+                let dropout = self.dropout(rates.attention);
+                self.graph.learn(Learn::Attend { qkv, attention: attention.clone(), dropout }, node.rows, node.width)
+            }
+            Op::AddNorm { input, residual, norm } => {
+                let (input, residual) = (at(*input, &self.places), at(*residual, &self.places));
+                let dropped = self.drop(input, rates.hidden);
+                let sum = self.graph.add(dropped, residual);
+                self.graph.norm(sum, *norm)
+            }
+            Op::Add { input, residual } => {
+                let (input, residual) = (at(*input, &self.places), at(*residual, &self.places));
+                let dropped = self.drop(input, rates.hidden);
+                self.graph.add(dropped, residual)
+            }
+            _ => {
+                let places = &self.places;
+                self.graph.copy(node, |v| at(v, places))
+            }
+        }
+    }
+
+    fn dropout(&mut self, rate: f32) -> Dropout {
+        self.site += 1;
+        Dropout { rate, site: self.site }
+    }
+
+    fn drop(&mut self, input: ValueId, rate: f32) -> ValueId {
+        if rate == 0.0 {
+            return input;
+        }
+        let dropout = self.dropout(rate);
+        let Node { rows, width, .. } = *self.graph.node(input);
+        self.graph.learn(Learn::Drop { input, dropout }, rows, width)
+    }
+}
+
+/// The walk back.
+struct Back<'a> {
+    graph: Graph,
+    /// The gradient of each forward value, as far as it is known.
+    gradients: Vec<Option<ValueId>>,
+    /// Whether something that learns lies at or before each forward value.
+    learners: Vec<bool>,
+    course: &'a Course<'a>,
+}
+
+impl Back<'_> {
+    fn learns(&self, id: WeightId) -> bool {
+        (self.course.learns)(id)
+    }
+
+    fn norm_learns(&self, norm: &Norm) -> bool {
+        self.learns(norm.weight) || norm.bias.is_some_and(|b| self.learns(b))
+    }
+
+    /// Which values a weight that learns stands behind.
+    fn learners(&self) -> Vec<bool> {
+        let mut learners: Vec<bool> = Vec::new();
+        for node in self.graph.nodes() {
+            let own = match &node.op {
+                Op::Embed { lookups, .. } => lookups.iter().any(|l| self.learns(l.table)),
+                Op::Linear { weight, bias, .. } => self.learns(*weight) || bias.is_some_and(|b| self.learns(b)),
+                Op::Norm { norm, .. } => self.norm_learns(norm),
+                Op::Attention { attention, .. } => self.bias_learns(attention),
+                Op::Learn(Learn::Attend { attention, .. }) => self.bias_learns(attention),
+                _ => false,
+            };
+            learners.push(own || node.op.inputs().iter().any(|v| learners[v.index()]));
+        }
+        learners
+    }
+
+    fn bias_learns(&self, attention: &Attention) -> bool {
+        matches!(&attention.bias, Bias::Relative(relative) if self.learns(relative.table))
+    }
+
+    /// Appends the loss of a goal; its value is the gradient of what it compares.
+    fn lose(&mut self, model: &Graph, goal: &Goal, places: &[ValueId]) -> ValueId {
+        let Goal { loss, target, value } = *goal;
+        if let Some((input, table, bias)) = vocabulary(model, goal) {
+            let input = places[input.index()];
+            let words = model.node(value).width;
+            let Node { rows, width, .. } = *self.graph.node(input);
+            let (learns, carries) = (self.learns(table) || self.learns(bias), self.learners[input.index()]);
+            let lost = self.graph.learn(Learn::Vocabulary { input, table, bias, words, target, learns, carries }, rows, width);
+            self.add(input, lost);
+            return lost;
+        }
+        let input = places[value.index()];
+        let Node { rows, width, .. } = *self.graph.node(input);
+        let lost = self.graph.learn(Learn::Loss { input, loss, target }, rows, width);
+        self.add(input, lost);
+        lost
+    }
+
+    /// Adds `gradient` to that of `value`.
+    fn add(&mut self, value: ValueId, gradient: ValueId) {
+        let so_far = self.gradients[value.index()];
+        let sum = so_far.map_or(gradient, |so_far| self.graph.add(so_far, gradient));
+        self.gradients[value.index()] = Some(sum);
+    }
+
+    /// Appends an operation and adds its value to the gradient of `value`.
+    fn give(&mut self, value: ValueId, learn: Learn) {
+        if !self.learners[value.index()] {
+            return;
+        }
+        let Node { rows, width, .. } = *self.graph.node(value);
+        let gradient = self.graph.learn(learn, rows, width);
+        self.add(value, gradient);
+    }
+
+    /// Appends an operation that only adds to gradients of weights.
+    fn note(&mut self, learn: Learn) {
+        self.graph.learn(learn, Rows::Sequences, 0);
+    }
+
+    /// Carries the gradient of `value` over its operation.
+    fn carry(&mut self, value: ValueId) -> Result<(), &'static str> {
+        let Some(gradient) = self.gradients[value.index()] else { return Ok(()) };
+        let node = self.graph.node(value).clone();
+        match node.op {
+            Op::Embed { lookups, .. } => {
+                let lookups: Vec<Lookup> = lookups.into_iter().filter(|l| self.learns(l.table)).collect();
+                self.note(Learn::EmbedGradient { gradient, lookups });
+            }
+            Op::Linear { input, weight, bias, .. } => self.linear(gradient, input, weight, bias),
+            Op::Norm { input, norm } => self.give(input, Learn::NormBack { gradient, input, norm, learns: self.norm_learns(&norm) }),
+            Op::Add { input, residual } => [input, residual].into_iter().for_each(|v| self.pass(v, gradient)),
+            Op::Attention { start: Some(_), .. } => {
+                return Err("attention in which some tokens have queries, keys and values of their own");
+            }
+            Op::Attention { qkv, attention, .. } => {
+                let dropout = Dropout::default();
+                self.give(qkv, Learn::AttendBack { gradient, qkv, attention, dropout });
+            }
+            Op::Gate { input, activation, activated } => self.give(input, Learn::GateBack { gradient, input, activation, activated }),
+            Op::Rotate { qkv, rotary } => self.give(qkv, Learn::RotateBack { gradient, rotary }),
+            Op::Neighbours { input, size } => self.give(input, Learn::NeighboursBack { gradient, size }),
+            Op::Pick { input } => self.give(input, Learn::PickBack { gradient }),
+            Op::Pool { input, reduce } => self.give(input, Learn::PoolBack { gradient, input, reduce }),
+            Op::Mean { inputs } => {
+                let factor = 1.0 / inputs.len() as f32;
+                inputs.into_iter().for_each(|input| self.give(input, Learn::Scale { input: gradient, factor }));
+            }
+            Op::Concat { inputs } => {
+                let mut from = 0;
+                for input in inputs {
+                    self.give(input, Learn::Columns { input: gradient, from });
+                    from += self.graph.node(input).width;
+                }
+            }
+            Op::Learn(Learn::Activate { input, activation }) => self.give(input, Learn::ActivateBack { gradient, input, activation }),
+            Op::Learn(Learn::Drop { input, dropout }) => self.give(input, Learn::Drop { input: gradient, dropout }),
+            Op::Learn(Learn::Attend { qkv, attention, dropout }) => {
+                self.give(qkv, Learn::AttendBack { gradient, qkv, attention, dropout });
+            }
+            Op::Scores { .. } => return Err("scores of a vocabulary that no cross-entropy compares"),
+            Op::Terms { .. } => return Err("weights of terms"),
+            Op::AddNorm { .. } | Op::Learn(_) => unreachable!("the forward copy has none"),
+        }
+        Ok(())
+    }
+
+    /// The sum's gradient is each summand's.
+    fn pass(&mut self, value: ValueId, gradient: ValueId) {
+        if self.learners[value.index()] {
+            self.add(value, gradient);
+        }
+    }
+
+    /// The gradient of a product's input is the product with the transposed matrix.
+    fn linear(&mut self, gradient: ValueId, input: ValueId, weight: WeightId, bias: Option<WeightId>) {
+        if self.learns(weight) || bias.is_some_and(|b| self.learns(b)) {
+            self.note(Learn::LinearGradient { gradient, input, weight, bias });
+        }
+        if self.learners[input.index()] {
+            let transposed = WeightId(weight.0 + self.course.weights);
+            let width = self.graph.node(input).width;
+            let product = self.graph.linear(gradient, transposed, None, Activation::Identity, width);
+            self.add(input, product);
+        }
+    }
+}

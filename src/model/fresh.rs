@@ -1,0 +1,75 @@
+//! Which numbers does a weight have that nothing has taught yet?
+//!
+//! As in BERT: matrices and tables from a normal distribution cut off at two deviations, biases 0, the scales of norms 1. A number follows
+//! from the seed, the tensor's name and its place, so that a model is the same whatever else is made before it.
+
+use crate::quant::{Bytes, Dtype, Tensor};
+
+use super::heads::Kind;
+
+/// How missing weights are made, and which heads are wanted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Fresh {
+    /// All chance follows from it.
+    pub seed: u64,
+    /// The deviation of matrices and tables; 0.02 in BERT.
+    pub deviation: f32,
+    /// Heads that the model shall have.
+    pub heads: Vec<Kind>,
+}
+
+impl Fresh {
+    /// The tensor `name` of f32.
+    pub(super) fn tensor(&self, name: &str, shape: &[usize]) -> Option<Tensor> {
+        let count = shape.iter().try_fold(1usize, |n, d| n.checked_mul(*d))?;
+        // Norms call their scale `weight`, and it is a vector.
+        let constant = match (shape.len(), name.ends_with("weight")) {
+            (1, true) => Some(1.0),
+            (1, false) => Some(0.0),
+            _ => None,
+        };
+        let key = name.bytes().fold(mix(self.seed), |key, byte| mix(key ^ u64::from(byte)));
+        let number = |i: usize| constant.unwrap_or_else(|| self.deviation * normal(key, i as u64));
+        let bytes: Vec<u8> = (0..count).flat_map(|i| number(i).to_le_bytes()).collect();
+        Tensor::new(Dtype::F32, shape.to_vec(), Bytes::owned(bytes))
+    }
+}
+
+/// Number `index` of a normal distribution without what lies beyond two deviations: the first of a few draws that lies within (Box and
+/// Muller, A Note on the Generation of Random Normal Deviates, 1958).
+fn normal(key: u64, index: u64) -> f32 {
+    let uniform = |n: u64| ((mix(key.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let draw = |t: u64| {
+        let at = (index * 64 + t) * 2;
+        (-2.0 * uniform(at).ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform(at + 1)).cos()
+    };
+    // Of 64 draws, each 95 % likely, one lies within.
+    (0..64).map(draw).find(|x| x.abs() <= 2.0).unwrap_or(0.0) as f32
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
+fn mix(x: u64) -> u64 {
+    let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_normal_and_cut_off() {
+        let fresh = Fresh { seed: 1, deviation: 0.02, heads: Vec::new() };
+        let x = fresh.tensor("a.weight", &[300, 300]).unwrap().to_f32();
+        let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / x.len() as f64;
+        let deviation = (x.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / x.len() as f64).sqrt();
+        // A normal distribution cut off at two deviations has 0.8796 of its deviation.
+        assert!(mean.abs() < 3e-4 && (deviation / 0.02 - 0.8796).abs() < 0.01, "{mean} {deviation}");
+        assert!(x.iter().all(|x| x.abs() <= 0.04));
+        assert_ne!(x, fresh.tensor("b.weight", &[300, 300]).unwrap().to_f32(), "names tell");
+        assert_eq!(fresh.tensor("LayerNorm.weight", &[3]).unwrap().to_f32(), [1.0; 3]);
+        assert_eq!(fresh.tensor("dense.bias", &[3]).unwrap().to_f32(), [0.0; 3]);
+    }
+}

@@ -1,0 +1,210 @@
+//! Do models learn what PyTorch says they learn?
+//!
+//! `tests/golden/make/learning.py` wrote down losses, the gradient of every tensor and twenty steps of AdamW of tiny models of each
+//! family. Here the same batch runs packed, through the graph that inference runs. `cargo test --test learning -- --nocapture` prints the worst
+//! error of each.
+#![cfg(feature = "train")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use cloze::engine::Batch;
+use cloze::engine::cpu::{Learner, LearningStep, kernels};
+use cloze::engine::gradient::{Course, Goal, Learning, Rates, evaluating, learning};
+use cloze::engine::graph::{Loss, WeightId};
+use cloze::engine::lesson::{Lesson, Target};
+use cloze::formats::{Source, huggingface};
+use cloze::model::heads::Kind;
+use cloze::model::{Fresh, Learnable};
+use serde::Deserialize;
+
+/// Losses of the first step, relative; of the later ones.
+const LOSS: f64 = 1e-5;
+const LATER: f64 = 1e-4;
+/// The difference of a tensor's gradient by the norm of the reference's, where that is no rounding error of the whole.
+const GRADIENT: f64 = 1e-4;
+
+#[derive(Deserialize)]
+struct Expected {
+    model: String,
+    losses: Vec<String>,
+    rate: f32,
+    decay: f32,
+    rows: Vec<Row>,
+    steps: Vec<BTreeMap<String, f64>>,
+}
+
+#[derive(Deserialize)]
+struct Row {
+    ids: Vec<u32>,
+    type_ids: Vec<u32>,
+    #[serde(default)]
+    masked: Vec<(usize, u32)>,
+    next: Option<u32>,
+    #[serde(default)]
+    replaced: Vec<f32>,
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+/// A loss by its name in the golden files: the head, how it is compared, and the targets of a batch.
+fn goal(name: &str, rows: &[Row]) -> (Kind, Loss, Target) {
+    let classes = |classes: Vec<u32>| Target::Classes { factor: 1.0 / classes.len() as f32, classes };
+    match name {
+        "fill_mask" => {
+            (Kind::FillMask, Loss::CrossEntropy, classes(rows.iter().flat_map(|row| row.masked.iter().map(|(_, id)| *id)).collect()))
+        }
+        "next_sentence" => (Kind::NextSentence, Loss::CrossEntropy, classes(rows.iter().map(|row| row.next.unwrap()).collect())),
+        "replaced" => {
+            let numbers: Vec<f32> = rows.iter().flat_map(|row| row.replaced.iter().copied()).collect();
+            (Kind::Replaced, Loss::Binary, Target::Numbers { factor: 1.0 / numbers.len() as f32, numbers })
+        }
+        other => panic!("an unknown loss {other}"),
+    }
+}
+
+struct Case {
+    name: String,
+    expected: Expected,
+    model: Learnable,
+    learning: Learning,
+    batch: Arc<Batch>,
+    lesson: Arc<Lesson>,
+}
+
+fn cases() -> Vec<Case> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(golden("learning")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names.into_iter().map(case).collect()
+}
+
+fn case(name: String) -> Case {
+    let expected: Expected = serde_json::from_slice(&std::fs::read(golden(&format!("learning/{name}/expected.json"))).unwrap()).unwrap();
+    let folder = huggingface::open(&Source::open(&golden(&expected.model)).unwrap()).unwrap();
+    let model = Learnable::new(&folder.config, folder.weights, Fresh::default()).unwrap();
+    let goals: Vec<(Kind, Loss, Target)> = expected.losses.iter().map(|loss| goal(loss, &expected.rows)).collect();
+    let (graph, values) = model.graph(&goals.iter().map(|g| g.0).collect::<Vec<_>>()).unwrap();
+    let compared: Vec<Goal> =
+        goals.iter().zip(&values).enumerate().map(|(i, (g, value))| Goal { value: *value, loss: g.1, target: i }).collect();
+    let course = Course { weights: model.weights().len(), learns: &|_| true, rates: Rates::default() };
+    let learning = learning(&graph, &compared, &course).unwrap();
+    let mut batch = Batch::default();
+    for row in &expected.rows {
+        batch.push(&row.ids, &row.type_ids, 0);
+        row.masked.iter().for_each(|(place, _)| batch.pick(*place));
+    }
+    let lesson = Lesson { targets: goals.into_iter().map(|g| g.2).collect(), seed: 1, first_sequence: 0 };
+    Case { name, expected, model, learning, batch: Arc::new(batch), lesson: Arc::new(lesson) }
+}
+
+impl Case {
+    fn run(&self, learner: &mut Learner) -> Vec<f64> {
+        let graph = Arc::new(self.learning.graph.clone());
+        let costs = learner.run(&graph, &self.learning.losses, &self.batch, &self.lesson).unwrap();
+        costs.iter().map(|rows| rows.iter().map(|c| f64::from(c.loss)).sum::<f64>() / rows.len() as f64).collect()
+    }
+
+    fn worst_loss(&self, losses: &[f64], step: usize) -> f64 {
+        let pairs = self.expected.losses.iter().zip(losses);
+        pairs.map(|(name, loss)| (loss / self.expected.steps[step][name] - 1.0).abs()).fold(0.0, f64::max)
+    }
+
+    /// The worst difference of a tensor's gradient, and its name.
+    fn worst_gradient(&self, learner: &Learner) -> (f64, String) {
+        let bytes = std::fs::read(golden(&format!("learning/{}/gradients.safetensors", self.name))).unwrap();
+        let reference = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let numbers = |name: &str| -> Option<Vec<f32>> {
+            let view = reference.tensor(name).ok()?;
+            Some(view.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect())
+        };
+        let norm = |x: &[f32]| x.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
+        let whole = self.expected.steps[0]["norm"];
+        let (mut worst, mut seen) = ((0.0, String::new()), 0);
+        for id in 0..learner.count() {
+            let gradient = learner.gradient(WeightId(id));
+            let mut from = 0;
+            for part in self.model.parts(WeightId(id)) {
+                let count: usize = part.shape.iter().product();
+                let ours = &gradient[from..from + count];
+                from += count;
+                let Some(theirs) = numbers(&part.name) else {
+                    assert_eq!(norm(ours), 0.0, "{}: the reference has no gradient for {}", self.name, part.name);
+                    continue;
+                };
+                seen += 1;
+                let apart: Vec<f32> = ours.iter().zip(&theirs).map(|(a, b)| a - b).collect();
+                // The keys' bias adds the same to all of a query's scores: its gradient is nothing but rounding.
+                let error = norm(&apart) / norm(&theirs).max(1e-3 * whole);
+                if error > worst.0 {
+                    worst = (error, part.name.clone());
+                }
+            }
+        }
+        assert_eq!(seen, reference.len(), "{}: every tensor with a gradient is compared", self.name);
+        worst
+    }
+}
+
+#[test]
+fn losses_and_gradients_are_pytorchs() {
+    for case in cases() {
+        for table in kernels::all().filter(|t| ["avx512", "avx2", "portable", "reference"].contains(&t.name)) {
+            let mut learner = Learner::new(case.model.weights(), Some(table.name), 2).unwrap();
+            let loss = case.worst_loss(&case.run(&mut learner), 0);
+            let (gradient, name) = case.worst_gradient(&learner);
+            let norm = (learner.gradient_norm() / case.expected.steps[0]["norm"] - 1.0).abs();
+            println!("{} on {}: loss {loss:.1e}, gradient {gradient:.1e} ({name}), norm {norm:.1e}", case.name, table.name);
+            assert!(loss <= LOSS, "{} on {}: loss {loss}", case.name, table.name);
+            assert!(gradient <= GRADIENT, "{} on {}: gradient of {name}: {gradient}", case.name, table.name);
+            assert!(norm <= GRADIENT, "{} on {}: norm {norm}", case.name, table.name);
+        }
+    }
+}
+
+#[test]
+fn twenty_steps_lead_where_pytorch_goes() {
+    for case in cases() {
+        let mut learner = Learner::new(case.model.weights(), None, 2).unwrap();
+        let mut worst = 0f64;
+        for (i, step) in case.expected.steps.iter().enumerate() {
+            worst = worst.max(case.worst_loss(&case.run(&mut learner), i));
+            let norm = learner.gradient_norm();
+            assert!((norm / step["norm"] - 1.0).abs() < 1e-3, "{}: step {i}: norm {norm}", case.name);
+            let clip = (1.0 / (norm + 1e-6)).min(1.0) as f32;
+            let step = LearningStep {
+                number: i as u64 + 1,
+                rate: case.expected.rate,
+                decay: case.expected.decay,
+                beta1: 0.9,
+                beta2: 0.999,
+                epsilon: 1e-8,
+                clip,
+            };
+            learner.step(&step, |_| 1.0).unwrap();
+        }
+        println!("{}: worst loss of {} steps {worst:.1e}", case.name, case.expected.steps.len());
+        assert!(worst <= LATER, "{}: {worst}", case.name);
+    }
+}
+
+/// What a loss costs without learning is the same, and no weight moves.
+#[test]
+fn evaluating_costs_the_same() {
+    for case in cases() {
+        let (graph, values) =
+            case.model.graph(&case.expected.losses.iter().map(|l| goal(l, &case.expected.rows).0).collect::<Vec<_>>()).unwrap();
+        let goals = case.expected.losses.iter().zip(values).enumerate();
+        let goals: Vec<Goal> = goals.map(|(i, (l, value))| Goal { value, loss: goal(l, &case.expected.rows).1, target: i }).collect();
+        let alone = evaluating(&graph, &goals);
+        let mut learner = Learner::new(case.model.weights(), None, 1).unwrap();
+        let costs = learner.run(&Arc::new(alone.graph), &alone.losses, &case.batch, &case.lesson).unwrap();
+        let mean = |rows: &[cloze::engine::lesson::Cost]| rows.iter().map(|c| f64::from(c.loss)).sum::<f64>() / rows.len() as f64;
+        let worst = case.worst_loss(&costs.iter().map(|rows| mean(rows)).collect::<Vec<_>>(), 0);
+        assert!(worst <= LOSS, "{}: {worst}", case.name);
+        assert_eq!(learner.gradient_norm(), 0.0, "{}", case.name);
+    }
+}
