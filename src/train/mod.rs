@@ -8,5 +8,6 @@
 
 mod example;
 pub mod random;
+pub mod text;
 
 pub use example::Example;
