@@ -9,5 +9,6 @@
 mod example;
 pub mod random;
 pub mod text;
+pub mod vocabulary;
 
 pub use example::Example;

@@ -123,7 +123,10 @@ fn cut(bytes: &[u8], longest: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn pieces(bytes: &[u8], longest: usize) -> (Vec<(String, bool, u64)>, Lines<&[u8]>) {
+    /// A piece, whether its line ends with it, and the line's number.
+    type Found = (String, bool, u64);
+
+    fn pieces(bytes: &[u8], longest: usize) -> (Vec<Found>, Lines<&[u8]>) {
         let mut lines = Lines::new(bytes, longest);
         let mut found = Vec::new();
         while let Some(piece) = lines.next().unwrap() {

@@ -209,7 +209,10 @@ impl Texts {
     fn read_line(&mut self) -> Result<()> {
         let Some(now) = &mut self.now else { return Ok(()) };
         let piece = now.lines.next().map_err(|e| unreadable(&now.path, Some(now.lines.line), &e))?;
-        let Some(piece) = piece else { return Ok(self.finish()) };
+        let Some(piece) = piece else {
+            self.finish();
+            return Ok(());
+        };
         match self.settings.form {
             TextForm::Sentences if piece.text.trim().is_empty() => {
                 if piece.ends_line {
@@ -255,7 +258,8 @@ impl Texts {
 
     fn sentence(&mut self, mut text: &str) {
         while !text.is_empty() {
-            let end = text.floor_char_boundary(lines::LONGEST_PIECE);
+            let most = lines::LONGEST_PIECE.min(text.len());
+            let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(most);
             self.ready.push_back(Part::Sentence(text[..end].to_owned()));
             self.report.sentences += 1;
             self.inside = true;
