@@ -119,7 +119,7 @@ fn no<T>(row: &Setting<T>) -> String {
 }
 
 /// The flags of a table.
-fn rows<T: Default>(table: &'static [Setting<T>], heading: &'static str, wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
+pub(super) fn rows<T: Default>(table: &'static [Setting<T>], heading: &'static str, wanted: impl Fn(&str) -> bool) -> Vec<Arg> {
     let mut flags = Vec::new();
     for row in table.iter().filter(|row| wanted(row.name)) {
         let flag = Arg::new(row.name).long(leak(long(row))).help_heading(heading);
@@ -155,7 +155,7 @@ fn checked<T: Default>(row: &Setting<T>, value: &str) -> std::result::Result<Str
 }
 
 /// Sets in `target` what the command line gives.
-fn apply<T>(table: &'static [Setting<T>], target: &mut T, matches: &ArgMatches) -> Result<()> {
+pub(super) fn apply<T>(table: &'static [Setting<T>], target: &mut T, matches: &ArgMatches) -> Result<()> {
     for row in table {
         if !is_boolean(row) {
             if let Ok(Some(value)) = matches.try_get_one::<String>(row.name) {

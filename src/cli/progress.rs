@@ -11,6 +11,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 const TEXTS: &str = "{spinner} {human_pos} texts, {per_sec}, {elapsed}";
 /// Of what cannot tell how far it is.
 const STAGE: &str = "{spinner} {msg}";
+/// Of bytes whose end is not known.
+#[cfg(feature = "train")]
+const AMOUNT: &str = "{spinner} {bytes}, {bytes_per_sec}, {elapsed}";
 /// Of bytes that are counted beforehand.
 const BYTES: &str = "{msg} {bar:30} {bytes} of {total_bytes}, {elapsed}";
 
@@ -30,6 +33,12 @@ impl Progress {
     /// For files.
     pub fn bytes() -> Progress {
         Self::new(BYTES, std::io::stderr().is_terminal())
+    }
+
+    /// For text in files that are not measured beforehand.
+    #[cfg(feature = "train")]
+    pub fn amount() -> Progress {
+        Self::new(AMOUNT, std::io::stderr().is_terminal())
     }
 
     fn new(form: &'static str, wanted: bool) -> Progress {

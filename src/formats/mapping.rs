@@ -1,6 +1,6 @@
 //! How does a file on disk become bytes?
 //!
-//! Called by `source` alone. The only `unsafe` of `formats` is here.
+//! Called by `source`, and by `train` for its token ids. The only `unsafe` of `formats` is here.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind as Cause, Read};
@@ -41,8 +41,8 @@ fn regular(path: &Path) -> std::io::Result<Option<(File, u64)>> {
     Ok(Some((File::open(path)?, found.len())))
 }
 
-/// The bytes of a file of tensors that must be there.
-pub(super) fn map_file(path: &Path) -> std::io::Result<Bytes> {
+/// The bytes of a file of tensors, or of token ids, that must be there.
+pub(crate) fn map_file(path: &Path) -> std::io::Result<Bytes> {
     let found = fs::metadata(path)?;
     if !found.is_file() {
         return Err(std::io::Error::other("not a regular file"));

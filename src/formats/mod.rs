@@ -56,6 +56,8 @@ mod zip;
 pub use crate::quant::Tensor;
 pub use huggingface::{Folder, TokenizerFiles};
 pub use late::LateSettings;
+#[cfg(feature = "train")]
+pub(crate) use mapping::map_file;
 pub use nearest::nearest;
 pub use plan::TensorPlan;
 pub use sentence::{DenseModule, SentenceModules};

@@ -25,7 +25,7 @@ mod rerank;
 mod rerank_vectors;
 mod sample;
 mod scheme;
-mod settings;
+pub(crate) mod settings;
 mod spans;
 mod sparse;
 mod tag;

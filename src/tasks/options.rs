@@ -91,7 +91,7 @@ impl Options {
 }
 
 /// Reads a thread count: `auto` or a number.
-pub(super) fn threads(value: &str) -> Result<Option<usize>> {
+pub(crate) fn threads(value: &str) -> Result<Option<usize>> {
     if value == "auto" {
         return Ok(None);
     }

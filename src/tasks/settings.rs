@@ -4,6 +4,8 @@
 //! its name, the values it takes, what it means, and how it is applied. Faces loop over the rows, so that an option exists
 //! everywhere or nowhere.
 
+#[cfg(feature = "train")]
+pub(crate) use super::options::threads;
 use crate::error::{Error, ErrorKind, Result, fail};
 
 /// One option of `T`, settable by name.

@@ -20,6 +20,12 @@ pub struct Content {
 const NO_WORD: u32 = u32::MAX;
 
 impl Content {
+    /// Tokens whose text is not known any more: their places and words are not.
+    pub fn from_ids(ids: Vec<u32>) -> Content {
+        let (offsets, words) = (vec![(0, 0); ids.len()], vec![NO_WORD; ids.len()]);
+        Content { ids, offsets, words }
+    }
+
     /// How many tokens there are.
     pub fn tokens(&self) -> usize {
         self.ids.len()

@@ -27,6 +27,7 @@ pub use offsets::OffsetMap;
 pub use open::{Files, usual_vocabulary};
 pub use windows::Limit;
 
+use crate::error::Result;
 use template::Template;
 use tokenizers::ModelWrapper;
 
@@ -72,7 +73,7 @@ impl OffsetUnit {
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
     single: Template,
-    pair: crate::error::Result<Template>,
+    pair: Result<Template>,
     vocabulary: usize,
     model_max_length: Option<usize>,
     truncation_side: Truncation,
@@ -119,6 +120,26 @@ impl Tokenizer {
             ModelWrapper::BPE(model) => model.continuing_subword_prefix.as_ref().is_some_and(|prefix| !prefix.is_empty()),
             _ => false,
         }
+    }
+
+    /// The ids of the special tokens, ascending: those that stand around texts, for blanks, for padding, for unknown words.
+    pub fn special_ids(&self) -> Vec<u32> {
+        let added = self.inner.get_added_vocabulary().get_added_tokens_decoder();
+        let mut ids: Vec<u32> = added.iter().filter(|(_, token)| token.special).map(|(id, _)| *id).collect();
+        ids.extend(self.unknown);
+        ids.extend(self.mask().map(|(_, id)| id));
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// A number that is another one for a tokenizer that may give a text other tokens.
+    ///
+    /// # Errors
+    /// `InvalidFile` where the tokenizer cannot be written down.
+    pub fn fingerprint(&self) -> Result<u64> {
+        let json = content::guarded("the tokenizer cannot be written down", || self.inner.to_string(false))?;
+        Ok(xxhash_rust::xxh3::xxh3_64(json.as_bytes()))
     }
 
     /// The token that has this id.

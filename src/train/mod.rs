@@ -7,8 +7,14 @@
 //! counter. So a run that is stopped goes on where it was, and any part of it can be looked at on its own.
 
 mod example;
+pub mod examples;
+pub mod masking;
+mod permutation;
 pub mod random;
+pub mod shards;
 pub mod text;
 pub mod vocabulary;
 
 pub use example::Example;
+pub use examples::{Corpus, ExampleSettings};
+pub use permutation::Permutation;

@@ -6,52 +6,18 @@
 mod lines;
 mod open;
 mod sentences;
+mod settings;
 
 use std::collections::VecDeque;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 pub use sentences::sentences;
+pub use settings::{TextForm, TextSettings};
 
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use lines::Lines;
 use open::Seen;
-
-/// How documents stand in a file.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TextForm {
-    /// A sentence a line, an empty line between documents.
-    #[default]
-    Sentences,
-    /// A document a line.
-    Documents,
-    /// A JSON object a line, with the document in one of its fields.
-    JsonLines,
-}
-
-impl TextForm {
-    /// Every form by name.
-    pub const ALL: &'static [(&'static str, TextForm)] =
-        &[("sentences", TextForm::Sentences), ("documents", TextForm::Documents), ("jsonl", TextForm::JsonLines)];
-}
-
-/// How files are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TextSettings {
-    /// How documents stand in the files.
-    pub form: TextForm,
-    /// The field of JSON lines that has the text.
-    pub field: String,
-    /// Whether documents are cut into sentences by [`sentences`]; otherwise each is one sentence. Sentences that have lines of their own
-    /// are never cut further.
-    pub split: bool,
-}
-
-impl Default for TextSettings {
-    fn default() -> Self {
-        TextSettings { form: TextForm::default(), field: "text".to_owned(), split: true }
-    }
-}
 
 /// What comes next in the files.
 #[derive(Debug, PartialEq, Eq)]
@@ -187,6 +153,11 @@ impl Texts {
                 },
             }
         }
+    }
+
+    /// How the files are read.
+    pub fn settings(&self) -> &TextSettings {
+        &self.settings
     }
 
     /// What has been read so far.

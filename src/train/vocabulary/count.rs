@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use tokenizers::{NormalizedString, Normalizer, OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer, Tokenizer};
 
 use super::{Stage, VocabularySettings};
+use crate::engine::threads::default_threads;
 use crate::error::{Error, ErrorKind, Result};
 use crate::train::text::{Part, Texts};
 
@@ -57,7 +58,7 @@ struct Counter {
 
 /// Counts the words of a text to its end.
 pub(super) fn words(texts: &mut Texts, frame: &Tokenizer, settings: &VocabularySettings, progress: &mut dyn FnMut(Stage)) -> Result<Words> {
-    let mut counters: Vec<Counter> = (0..settings.threads.max(1)).map(|_| Counter::default()).collect();
+    let mut counters: Vec<Counter> = (0..settings.threads.unwrap_or_else(default_threads).max(1)).map(|_| Counter::default()).collect();
     let mut bytes = 0;
     loop {
         let (batch, size) = batch(texts)?;

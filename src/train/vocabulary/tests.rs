@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use super::*;
+use crate::error::ErrorKind;
 use crate::tokenizer::{Files, Limit, Tokenizer, Truncation};
 use crate::train::random::{Key, Purpose};
 use crate::train::text::{TextForm, TextSettings};
@@ -14,7 +15,7 @@ fn text(sentences: u64) -> String {
         let key = Key::new(5, Purpose::Texts, &[i]);
         for w in 0..8 {
             // Words of the same number occur again and again, those of low numbers most often.
-            let word = Key::new(6, Purpose::Texts, &[(key.unit(w).powi(3) * 400.0) as u64]);
+            let word = Key::new(6, Purpose::Texts, &[(key.unit(w).powi(3) * 4000.0) as u64]);
             let many = 1 + word.below(0, 4);
             if word.below(1, 5) == 0 {
                 (0..many).for_each(|c| text.push(HAN[word.place(2 + c, HAN.len())]));
@@ -72,7 +73,7 @@ fn the_same_text_gives_the_same_files_on_any_number_of_threads() {
     let text = text(3000);
     for kind in KINDS {
         // Every run has hash tables in another order.
-        let files = |threads| learn(&text, &VocabularySettings { threads, ..small(kind.name) }).unwrap().files().unwrap();
+        let files = |threads| learn(&text, &VocabularySettings { threads: Some(threads), ..small(kind.name) }).unwrap().files().unwrap();
         let first = files(1);
         for threads in [1, 2, 3, 8, 2, 1] {
             assert!(files(threads) == first, "{} on {threads} threads", kind.name);
@@ -131,7 +132,7 @@ fn the_normaliser_is_as_asked() {
 #[test]
 fn rare_characters_are_left_out_and_told() {
     let text = format!("{}x☃y\n", "alpha beta\n".repeat(1000));
-    let made = learn(&text, &VocabularySettings { size: 100, min_frequency: 1, ..VocabularySettings::default() }).unwrap();
+    let made = learn(&text, &VocabularySettings { size: 100, min_frequency: 1, coverage: 0.999, ..VocabularySettings::default() }).unwrap();
     assert_eq!(made.report.characters.1, 3);
     let tokenizer = opened(&made.files().unwrap(), true);
     assert_eq!(tokens(&tokenizer, "alpha ☃"), ["[CLS]", "alpha", "[UNK]", "[SEP]"]);
@@ -162,11 +163,12 @@ fn settings_that_cannot_be_met_are_errors() {
 fn hostile_text_makes_a_vocabulary_too() {
     for kind in KINDS {
         let unit = "word word word\n".repeat(1000);
-        for text in [unit.clone() + &"a".repeat(10 << 20), unit.clone() + &"spam ".repeat(2 << 20), unit + "\u{0}\u{1b}[31m \u{feff}\n"] {
+        for text in [unit.clone() + &"a".repeat(10 << 20), unit.clone() + &"spam ".repeat(100_000), unit + "\u{0}\u{1b}[31m \u{feff}\n"] {
             let settings = VocabularySettings { size: 300, kind, ..VocabularySettings::default() };
             let made = learn(&text, &settings).unwrap_or_else(|e| panic!("{}: {e}", kind.name));
             let tokenizer = opened(&made.files().unwrap(), true);
-            assert!(tokens(&tokenizer, "word").len() == 3, "{}", kind.name);
+            let found = tokens(&tokenizer, "word");
+            assert!(found.len() >= 3 && !found.iter().any(|token| token.to_lowercase().contains("unk")), "{found:?}");
         }
     }
 }
