@@ -56,19 +56,23 @@ pub fn open(source: &Source) -> Result<Folder> {
     if late::is_colbert(&config) {
         sentence.late = Some(late::of_colbert(source, &dir)?);
     }
-    Ok(Folder {
-        config,
-        weights: checkpoint::read(source, &dir)?,
-        tokenizer: TokenizerFiles {
-            json: source.read(&named("tokenizer.json"))?,
-            vocab: source.read(&named("vocab.txt"))?,
-            vocab_json: source.read(&named("vocab.json"))?,
-            merges: source.read(&named("merges.txt"))?,
-            pieces: pieces(source, &dir)?,
-            config: source.object(&named("tokenizer_config.json"))?,
-            special_tokens: source.object(&named("special_tokens_map.json"))?,
-        },
-        sentence,
+    Ok(Folder { config, weights: checkpoint::read(source, &dir)?, tokenizer: tokenizer(source, &dir)?, sentence })
+}
+
+/// The tokenizer's files in a folder, empty for the source's own, whatever else is there.
+///
+/// # Errors
+/// As [`open`], for these files.
+pub fn tokenizer(source: &Source, dir: &str) -> Result<TokenizerFiles> {
+    let named = |name: &str| checkpoint::join(dir, name);
+    Ok(TokenizerFiles {
+        json: source.read(&named("tokenizer.json"))?,
+        vocab: source.read(&named("vocab.txt"))?,
+        vocab_json: source.read(&named("vocab.json"))?,
+        merges: source.read(&named("merges.txt"))?,
+        pieces: pieces(source, dir)?,
+        config: source.object(&named("tokenizer_config.json"))?,
+        special_tokens: source.object(&named("special_tokens_map.json"))?,
     })
 }
 

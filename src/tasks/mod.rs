@@ -48,6 +48,8 @@ pub use heads::InputReport;
 pub use late::{LateInput, LateVectors};
 pub use next_sentence::{Follows, NextSentence};
 pub use open::Model;
+#[cfg(feature = "train")]
+pub(crate) use open::open_tokenizer;
 pub use options::{Options, Precision};
 pub use probes::Probes;
 pub use request::{Aggregation, Cancel, Output, Prompt, Request, Windows};

@@ -9,7 +9,7 @@ use super::{Description, HeadDescription, Memory, Options, Probes, Prompt, Reque
 use crate::engine::cpu::kernels;
 use crate::engine::{Batch, threads};
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::formats::{Folder, SentenceModules, Source, huggingface};
+use crate::formats::{Folder, SentenceModules, Source, TokenizerFiles, huggingface};
 use crate::model::heads::Head;
 use crate::model::{Encoder, Output, Setup, pooling::LayerChoice};
 use crate::quant::Bytes;
@@ -65,17 +65,8 @@ impl Model {
         kernels::choose(options.isa.as_deref())?;
         let Folder { config, weights, tokenizer: files, mut sentence } = huggingface::open(source)?;
         let opened = || {
-            let tokenizer = Tokenizer::open(&Files {
-                json: files.json.as_deref(),
-                vocab: files.vocab.as_deref(),
-                vocab_json: files.vocab_json.as_deref(),
-                merges: files.merges.as_deref(),
-                pieces: files.pieces.as_ref().map(|(name, bytes)| (name.as_str(), bytes)),
-                model_type: config.get("model_type").and_then(serde_json::Value::as_str),
-                config: files.config.as_ref(),
-                special_tokens: files.special_tokens.as_ref(),
-                lower_case: sentence.do_lower_case,
-            })?;
+            let model_type = config.get("model_type").and_then(serde_json::Value::as_str);
+            let tokenizer = Tokenizer::open(&Files { lower_case: sentence.do_lower_case, ..tokenizer_files(&files, model_type) })?;
             let encoder = Encoder::new(
                 &config,
                 weights,
@@ -184,6 +175,34 @@ impl Model {
             }
         }
     }
+}
+
+/// What a model's files say about its tokenizer.
+fn tokenizer_files<'a>(files: &'a TokenizerFiles, model_type: Option<&'a str>) -> Files<'a> {
+    Files {
+        json: files.json.as_deref(),
+        vocab: files.vocab.as_deref(),
+        vocab_json: files.vocab_json.as_deref(),
+        merges: files.merges.as_deref(),
+        pieces: files.pieces.as_ref().map(|(name, bytes)| (name.as_str(), bytes)),
+        model_type,
+        config: files.config.as_ref(),
+        special_tokens: files.special_tokens.as_ref(),
+        lower_case: false,
+    }
+}
+
+/// Opens the tokenizer of a folder that need not hold a model; config.json says of which family it is, where there is one.
+///
+/// # Errors
+/// As [`Tokenizer::open`], and `Io` where there is no such folder.
+#[cfg(feature = "train")]
+pub(crate) fn open_tokenizer(folder: &Path) -> Result<Tokenizer> {
+    let source = Source::open(folder)?;
+    let config = source.object("config.json")?;
+    let files = huggingface::tokenizer(&source, "")?;
+    let model_type = config.as_ref().and_then(|config| config.get("model_type")).and_then(serde_json::Value::as_str);
+    Tokenizer::open(&tokenizer_files(&files, model_type)).map_err(|e| e.within(source.describe()))
 }
 
 /// A tokenizer with ids beyond the embedding belongs to another model. (An embedding may have more rows: some are padded.)

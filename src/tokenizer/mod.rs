@@ -133,6 +133,11 @@ impl Tokenizer {
         ids
     }
 
+    /// The token for unknown words.
+    pub fn unknown(&self) -> Option<u32> {
+        self.unknown
+    }
+
     /// A number that is another one for a tokenizer that may give a text other tokens.
     ///
     /// # Errors

@@ -18,3 +18,16 @@ pub mod vocabulary;
 pub use example::Example;
 pub use examples::{Corpus, ExampleSettings};
 pub use permutation::Permutation;
+
+use std::path::Path;
+
+use crate::error::Result;
+pub use crate::tokenizer::Tokenizer;
+
+/// Opens the tokenizer in a folder, which may hold a model beside it.
+///
+/// # Errors
+/// `Io` where there is no such folder, `InvalidFile` and `Unsupported` as [`Tokenizer::open`].
+pub fn open_tokenizer(folder: &Path) -> Result<Tokenizer> {
+    crate::tasks::open_tokenizer(folder)
+}

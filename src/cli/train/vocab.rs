@@ -1,7 +1,7 @@
 //! `cloze-train vocab`: which pieces should words be made of?
 
 use clap::builder::ArgAction;
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgMatches, Command};
 use serde::Serialize;
 
 use super::super::output::Out;
@@ -31,15 +31,9 @@ merges.txt (bpe); `transformers` and `cloze` open it. The same text gives the sa
 fn build(command: Command) -> Command {
     let command = text::with_texts(command).args(flags::rows(VocabularySettings::SETTINGS, "Which vocabulary is made", |_| true));
     command.args([
-        Arg::new("out")
-            .short('o')
-            .long("out")
-            .value_name("OUT")
-            .required(true)
-            .value_parser(value_parser!(std::path::PathBuf))
-            .help("The folder to write"),
+        super::out("The folder to write"),
         Arg::new("force").long("force").action(ArgAction::SetTrue).help("Replace what is called OUT, if it is a tokenizer's folder"),
-        Arg::new("json").long("json").action(ArgAction::SetTrue).help("What was made, as one JSON line"),
+        flags::json(),
     ])
 }
 

@@ -175,8 +175,13 @@ impl Maker<'_> {
         if self.target >= self.capacity {
             return chunk;
         }
-        let last = chunk.len().saturating_sub(least);
-        let start = chunk.start + self.key.place(FIRST_SENTENCE, last + 1);
+        // The last sentence from which there are enough up to the end.
+        let (mut last, mut tokens) = (chunk.end, 0);
+        while last > chunk.start && (tokens < self.target || chunk.end - last < least) {
+            last -= 1;
+            tokens += self.shards.length(last);
+        }
+        let start = chunk.start + self.key.place(FIRST_SENTENCE, last - chunk.start + 1);
         self.up_to(start..chunk.end, self.target, least)
     }
 

@@ -93,6 +93,12 @@ impl Shards {
         self.tokens
     }
 
+    /// The share of all tokens that have this id; reads all of them.
+    pub fn share_of(&self, id: Option<u32>) -> f64 {
+        let of = |shard: &Shard| (0..shard.header.tokens).filter(|&token| Some(shard.id(token)) == id).count();
+        self.shards.iter().map(of).sum::<usize>() as f64 / self.tokens.max(1) as f64
+    }
+
     /// The sentences of document `document`, of which there must be so many.
     pub fn document(&self, document: usize) -> Range<usize> {
         let shard = of(&self.documents, document);
