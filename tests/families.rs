@@ -4,6 +4,9 @@
 //! `transformers` computes from token ids. (Hidden states and tokenizers of the families are in `tests/golden.rs`.) `cargo test --test
 //! families -- --nocapture` prints the worst error of each.
 
+#[path = "families/narrow_and_causal.rs"]
+mod narrow_and_causal;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -141,29 +144,82 @@ fn heads_come_through_gguf_files_and_int8_stays_near() {
     }
 }
 
+/// The files of a folder of tests/golden/models, without what sentence-transformers adds.
+fn files_of(folder: &str) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(golden(&format!("models/{folder}"))).unwrap().map(|entry| entry.unwrap().path());
+    let read = |path: PathBuf| (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(path).unwrap());
+    entries.filter(|path| path.is_file()).map(read).filter(|(name, _)| name != "modules.json").collect()
+}
+
 /// The files of a folder, one of them from another.
 fn mixed(folder: &str, file: &str, from: &str) -> cloze::Result<Model> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(golden(&format!("models/{folder}"))).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_file() {
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            let path = if name == file { golden(&format!("models/{from}/{file}")) } else { path };
-            files.push((name, std::fs::read(path).unwrap()));
+    let mut files = files_of(folder);
+    let own = files.iter_mut().find(|(name, _)| name == file).unwrap();
+    own.1 = std::fs::read(golden(&format!("models/{from}/{file}"))).unwrap();
+    Model::load_files(files, &Options::default())
+}
+
+/// The folders of tests/golden/models, and the family of each.
+fn folders() -> Vec<(String, String)> {
+    let mut names: Vec<String> =
+        std::fs::read_dir(golden("models")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let family = |name: &String| -> Option<String> {
+        let config: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(golden(&format!("models/{name}/config.json"))).ok()?).unwrap();
+        Some(config["model_type"].as_str().unwrap().to_owned())
+    };
+    // Other layouts (a folder within the folder, several files) are no matter of a family.
+    let is_plain = |name: &String| golden(&format!("models/{name}/model.safetensors")).exists();
+    names.into_iter().filter(is_plain).filter_map(|name| Some((name.clone(), family(&name)?))).collect()
+}
+
+#[test]
+fn weights_of_another_family_are_refused_by_every_family_with_the_tensor_that_does_not_fit() {
+    let folders = folders();
+    // A folder a family, to take weights from.
+    let mut others: Vec<&(String, String)> = Vec::new();
+    folders.iter().for_each(|folder| {
+        if others.iter().all(|(_, family)| *family != folder.1) {
+            others.push(folder)
+        }
+    });
+    let tested: Vec<&String> = others.iter().map(|(_, family)| family).collect();
+    let missing: Vec<&str> = config::model_types().filter(|name| !tested.iter().any(|t| t == name)).collect();
+    assert!(missing.is_empty(), "no folder of tests/golden/models is a model of {missing:?}");
+    for (folder, family) in &folders {
+        for (from, _) in others.iter().filter(|(_, other)| other != family) {
+            let Err(e) = mixed(folder, "model.safetensors", from) else { panic!("{folder} took the weights of {from}") };
+            assert_eq!(e.kind(), ErrorKind::InvalidTensor, "{folder} with {from}: {e}");
+            assert!(e.message().contains("tensor \""), "{folder} with {from}: {e}");
         }
     }
-    Model::load_files(files.into_iter().filter(|(name, _)| name != "modules.json").collect(), &Options::default())
+}
+
+#[test]
+fn a_tokenizer_of_more_tokens_than_embeddings_is_refused_by_every_family() {
+    for (folder, _) in folders() {
+        let mut files = files_of(&folder);
+        files.retain(|(name, _)| !["vocab.txt", "vocab.json", "merges.txt"].contains(&name.as_str()) && !name.ends_with(".model"));
+        files.retain(|(name, _)| name != "tokenizer.json" && name != "tokenizer_config.json");
+        let words: Vec<String> = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+            .into_iter()
+            .map(str::to_owned)
+            .chain((0..995).map(|i| format!("w{i}")))
+            .collect();
+        files.push(("vocab.txt".to_owned(), words.join("\n").into_bytes()));
+        files.push(("tokenizer_config.json".to_owned(), br#"{"tokenizer_class": "BertTokenizer"}"#.to_vec()));
+        let e = Model::load_files(files, &Options::default()).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidFile, "{folder}: {e}");
+        assert!(e.message().contains("999") && e.message().contains("the token embedding has"), "{folder}: {e}");
+    }
 }
 
 #[test]
 fn files_of_different_models_are_refused_with_what_does_not_fit() {
     for (folder, file, from, told) in [
-        // The configuration of one family and the weights of another.
-        ("tiny-roberta", "model.safetensors", "tiny-distilbert", "tensor"),
-        ("tiny-distilbert", "model.safetensors", "tiny-gelu", "tensor"),
-        ("tiny-albert", "model.safetensors", "tiny-electra", "tensor"),
-        ("tiny-mpnet", "model.safetensors", "tiny-roberta", "tensor"),
         ("tiny-electra", "config.json", "tiny-ernie", "tensor"),
+        ("tiny-gpt2", "config.json", "tiny-gpt", "tensor"),
         // A tokenizer of a larger vocabulary.
         ("tiny-electra", "tokenizer.json", "tiny-roberta", "the token embedding has 400 rows"),
         ("tiny-albert", "tokenizer.json", "tiny-roberta", "the token embedding has 400 rows"),
@@ -300,24 +356,14 @@ fn docs_models_md_has_the_table_that_the_code_says() {
 
 /// A folder of tests/golden/models with these fields of config.json changed (null takes one away).
 fn changed(folder: &str, fields: &serde_json::Value) -> cloze::Result<Model> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(golden(&format!("models/{folder}"))).unwrap() {
-        let path = entry.unwrap().path();
-        if !path.is_file() {
-            continue;
-        }
-        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        let mut bytes = std::fs::read(&path).unwrap();
-        if name == "config.json" {
-            let mut config: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
-            for (field, value) in fields.as_object().unwrap() {
-                config[field] = value.clone();
-            }
-            bytes = serde_json::to_vec(&config).unwrap();
-        }
-        files.push((name, bytes));
+    let mut files = files_of(folder);
+    let (_, bytes) = files.iter_mut().find(|(name, _)| name == "config.json").unwrap();
+    let mut config: serde_json::Value = serde_json::from_slice(bytes).unwrap();
+    for (field, value) in fields.as_object().unwrap() {
+        config[field] = value.clone();
     }
-    Model::load_files(files.into_iter().filter(|(name, _)| name != "modules.json").collect(), &Options::default())
+    *bytes = serde_json::to_vec(&config).unwrap();
+    Model::load_files(files, &Options::default())
 }
 
 #[test]

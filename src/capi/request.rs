@@ -36,6 +36,8 @@ pub extern "C" fn cloze_request_new() -> *mut cloze_request {
 /// - `prompt_name`: the name of one of the model's prompts, or an empty name for no prompt. Put the model's prompt of this
 ///   name before each text.
 /// - `prompt`: any text. Put this text before each text.
+/// - `language`: none, or the name of one of the model's languages. Which language the texts are in, for models that tell
+///   languages apart (XLM).
 /// - `truncation`: model, error, left, right or window. What happens to texts longer than the limit: an error, a cut on that
 ///   side, or overlapping windows whose vectors are averaged.
 /// - `max_tokens`: model, or a number from 3 to the model's positions. Longest input in tokens, special tokens included.

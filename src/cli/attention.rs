@@ -27,7 +27,7 @@ With neither, of each head how much of its attention goes to the token itself, t
     run,
 };
 
-const SETTINGS: &[&str] = &["prompt", "prompt_name", "truncation", "max_tokens", "offsets", "deadline_ms"];
+const SETTINGS: &[&str] = &["prompt", "prompt_name", "language", "truncation", "max_tokens", "offsets", "deadline_ms"];
 
 fn build(command: Command) -> Command {
     let text = Arg::new("text").value_name("TEXT").required(true).help("The text");

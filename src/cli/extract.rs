@@ -30,8 +30,19 @@ Places count code points unless --offsets says otherwise. Scores are probabiliti
     run,
 };
 
-const SETTINGS: &[&str] =
-    &["prompt", "prompt_name", "truncation", "max_tokens", "overlap", "offsets", "top", "max_answer", "no_answer_threshold", "deadline_ms"];
+const SETTINGS: &[&str] = &[
+    "prompt",
+    "prompt_name",
+    "language",
+    "truncation",
+    "max_tokens",
+    "overlap",
+    "offsets",
+    "top",
+    "max_answer",
+    "no_answer_threshold",
+    "deadline_ms",
+];
 
 fn build(command: Command) -> Command {
     let question =

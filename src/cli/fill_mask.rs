@@ -32,7 +32,7 @@ Answers are JSON lines, of each blank the best first:
     run,
 };
 
-const SETTINGS: &[&str] = &["prompt", "prompt_name", "truncation", "max_tokens", "top", "offsets", "deadline_ms"];
+const SETTINGS: &[&str] = &["prompt", "prompt_name", "language", "truncation", "max_tokens", "top", "offsets", "deadline_ms"];
 
 fn build(command: Command) -> Command {
     let candidate = Arg::new("candidate")

@@ -10,7 +10,7 @@ use crate::tasks::InputReport;
 
 /// The options that concern heads.
 pub(super) const SETTINGS: &[&str] =
-    &["prompt", "prompt_name", "truncation", "max_tokens", "overlap", "windows", "activation", "top", "deadline_ms"];
+    &["prompt", "prompt_name", "language", "truncation", "max_tokens", "overlap", "windows", "activation", "top", "deadline_ms"];
 
 /// An answer as a line of JSON: whose it is, what the command says, and what did not fit. Fields that say nothing are left out.
 #[derive(Serialize)]

@@ -280,6 +280,9 @@ impl Report {
             ("runs as", format!("{} on {}, {} threads", m.precision, m.isa, m.threads)),
         ];
         lines.extend(m.task_heads.iter().map(|head| ("head", head_words(head))));
+        if !m.languages.is_empty() {
+            lines.push(("languages", m.languages.join(", ")));
+        }
         if !prompts.is_empty() {
             let default = m.default_prompt.as_ref().map(|name| format!("; {name} unless asked otherwise")).unwrap_or_default();
             lines.push(("prompts", prompts.join(", ") + &default));

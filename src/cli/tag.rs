@@ -34,7 +34,7 @@ Places count code points unless --offsets says otherwise; words stand in a text 
     run,
 };
 
-const SETTINGS: &[&str] = &["truncation", "max_tokens", "overlap", "offsets", "aggregation", "scheme", "deadline_ms"];
+const SETTINGS: &[&str] = &["language", "truncation", "max_tokens", "overlap", "offsets", "aggregation", "scheme", "deadline_ms"];
 
 fn build(command: Command) -> Command {
     flags::with_request(flags::with_texts(flags::with_model(command), input::WORDS), |name| SETTINGS.contains(&name))

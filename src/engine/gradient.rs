@@ -289,6 +289,7 @@ impl Back<'_> {
             }
             Op::Scores { .. } => return Err("scores of a vocabulary that no cross-entropy compares"),
             Op::Terms { .. } => return Err("weights of terms"),
+            Op::Affine { .. } => return Err("scales and shifts in place of norms"),
             Op::AddNorm { .. } | Op::Learn(_) => unreachable!("the forward copy has none"),
         }
         Ok(())

@@ -213,6 +213,17 @@ pub enum Op {
         /// The norm.
         norm: Norm,
     },
+    /// `(input + residual) * weight + bias`, column by column: what MobileBERT has in place of norms. Same shape.
+    Affine {
+        /// What is scaled.
+        input: ValueId,
+        /// Added before; `None` for nothing.
+        residual: Option<ValueId>,
+        /// One number a column.
+        weight: WeightId,
+        /// One number a column.
+        bias: WeightId,
+    },
     /// Each token's row with those around it in its sequence: (tokens, width) -> (tokens, size * width). A column becomes `size` numbers
     /// side by side, those of the tokens from `size / 2` before to `size / 2` behind, zero where there is none. A linear layer over it is
     /// a convolution.
@@ -287,6 +298,7 @@ impl Op {
             Op::Attention { qkv, start, .. } => [*qkv].into_iter().chain(*start).collect(),
             Op::Rotate { qkv, .. } => vec![*qkv],
             Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => vec![*input, *residual],
+            Op::Affine { input, residual, .. } => [*input].into_iter().chain(*residual).collect(),
             Op::Concat { inputs } | Op::Mean { inputs } => inputs.clone(),
             #[cfg(feature = "train")]
             Op::Learn(learn) => learn.inputs(),
@@ -402,6 +414,12 @@ impl Graph {
         self.push(Op::Norm { input, norm }, rows, width)
     }
 
+    /// Appends [`Op::Affine`].
+    pub fn affine(&mut self, input: ValueId, residual: Option<ValueId>, (weight, bias): (WeightId, WeightId)) -> ValueId {
+        let Node { rows, width, .. } = *self.node(input);
+        self.push(Op::Affine { input, residual, weight, bias }, rows, width)
+    }
+
     /// Appends [`Op::Neighbours`] of `size` tokens.
     pub fn neighbours(&mut self, input: ValueId, size: usize) -> ValueId {
         let width = self.node(input).width * size;
@@ -496,6 +514,10 @@ fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId + Copy) -> Op {
         Op::Attention { qkv, start, .. } => (*qkv, *start) = (to(*qkv), start.map(to)),
         Op::Rotate { qkv, .. } => *qkv = to(*qkv),
         Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => (*input, *residual) = (to(*input), to(*residual)),
+        Op::Affine { input, residual, .. } => {
+            *input = to(*input);
+            *residual = residual.map(to);
+        }
         Op::Concat { inputs } | Op::Mean { inputs } => inputs.iter_mut().for_each(|v| *v = to(*v)),
         #[cfg(feature = "train")]
         Op::Learn(learn) => learn.each_input(|v| *v = to(*v)),

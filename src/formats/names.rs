@@ -139,9 +139,40 @@ const FAMILIES: &[Family] = &[
         ..family("bert", "jina-bert-v2", "bert.", &[EMBEDDINGS, ATTENTION, JINA, POOLER, &[head("classifier", "cls.output")]])
     },
     family("new", "gte-new", "new.", &[GTE, APART, POOLER, &[head("classifier", "cls.output")]]),
-    family("deberta-v2", "deberta-v2", "deberta.", &[EMBEDDINGS, DEBERTA, FEED_FORWARD]),
     family("longformer", "longformer", "longformer.", &[EMBEDDINGS, ATTENTION, LONGFORMER, FEED_FORWARD, POOLER, TWO_LAYERS]),
     family("big_bird", "big-bird", "bert.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, BARE_POOLER, TWO_LAYERS]),
+    family("deberta-v2", "deberta-v2", "deberta.", &[EMBEDDINGS, DEBERTA, DEBERTA_2, FEED_FORWARD]),
+    family("deberta", "deberta", "deberta.", &[EMBEDDINGS, DEBERTA, DEBERTA_1, FEED_FORWARD]),
+    family(
+        "mobilebert",
+        "mobilebert",
+        "mobilebert.",
+        &[EMBEDDINGS, ATTENTION, FEED_FORWARD, MOBILEBERT, POOLER, &[head("classifier", "cls.output")]],
+    ),
+    family("xlm", "xlm", "transformer.", &[XLM]),
+    // llama.cpp has a gpt2 with the matrices turned, which generates.
+    family(
+        "gpt2",
+        "gpt2-encoder",
+        "transformer.",
+        &[
+            &[
+                trunk("wte", "token_embd", Role::TokenEmbedding),
+                trunk("wpe", "position_embd", Role::SmallEmbedding),
+                trunk("ln_f", "output_norm", Role::Vector),
+            ],
+            GPT,
+        ],
+    ),
+    family(
+        "openai-gpt",
+        "gpt-encoder",
+        "transformer.",
+        &[
+            &[trunk("tokens_embed", "token_embd", Role::TokenEmbedding), trunk("positions_embed", "position_embd", Role::SmallEmbedding)],
+            GPT,
+        ],
+    ),
 ];
 
 /// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
@@ -167,31 +198,82 @@ const LONGFORMER: &[Row] = &[
 const DEBERTA: &[Row] = &[
     trunk("embeddings.embed_proj", "token_embd_up", Role::Linear),
     trunk("encoder.rel_embeddings", "attn_rel_embd", Role::SmallEmbedding),
+    trunk("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", Role::Linear),
+    trunk("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
+    head("pooler.dense", "cls.dense"),
+    head("classifier", "cls.output"),
+];
+
+/// Versions 2 and 3.
+const DEBERTA_2: &[Row] = &[
     trunk("encoder.LayerNorm", "attn_rel_embd_norm", Role::Vector),
     trunk("encoder.layer.{}.attention.self.query_proj", "blk.{}.attn_q", Role::Linear),
     trunk("encoder.layer.{}.attention.self.key_proj", "blk.{}.attn_k", Role::Linear),
     trunk("encoder.layer.{}.attention.self.value_proj", "blk.{}.attn_v", Role::Linear),
     trunk("encoder.layer.{}.attention.self.pos_query_proj", "blk.{}.attn_rel_q", Role::Linear),
     trunk("encoder.layer.{}.attention.self.pos_key_proj", "blk.{}.attn_rel_k", Role::Linear),
-    trunk("encoder.layer.{}.attention.output.dense", "blk.{}.attn_output", Role::Linear),
-    trunk("encoder.layer.{}.attention.output.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
     trunk("encoder.conv.conv", "conv", Role::Linear),
     trunk("encoder.conv.LayerNorm", "conv_norm", Role::Vector),
-    head("pooler.dense", "cls.dense"),
-    head("classifier", "cls.output"),
 ];
 
-/// `{}` is the group of layers, followed by the number of the set of weights in it.
+/// Version 1. q_bias and v_bias are no biases of a layer and keep their names.
+const DEBERTA_1: &[Row] = &[
+    trunk("encoder.layer.{}.attention.self.in_proj", "blk.{}.attn_qkv_heads", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.pos_proj", "blk.{}.attn_rel_k", Role::Linear),
+    trunk("encoder.layer.{}.attention.self.pos_q_proj", "blk.{}.attn_rel_q", Role::Linear),
+];
+
+const MOBILEBERT: &[Row] = &[
+    trunk("embeddings.embedding_transformation", "token_embd_up", Role::Linear),
+    trunk("encoder.layer.{}.bottleneck.input.dense", "blk.{}.narrow", Role::Linear),
+    trunk("encoder.layer.{}.bottleneck.input.LayerNorm", "blk.{}.narrow_norm", Role::Vector),
+    trunk("encoder.layer.{}.bottleneck.attention.dense", "blk.{}.attn_narrow", Role::Linear),
+    trunk("encoder.layer.{}.bottleneck.attention.LayerNorm", "blk.{}.attn_narrow_norm", Role::Vector),
+    trunk("encoder.layer.{}.ffn.{}.intermediate.dense", "blk.{}.{}.ffn_up", Role::Linear),
+    trunk("encoder.layer.{}.ffn.{}.output.dense", "blk.{}.{}.ffn_down", Role::Linear),
+    trunk("encoder.layer.{}.ffn.{}.output.LayerNorm", "blk.{}.{}.ffn_norm", Role::Vector),
+    trunk("encoder.layer.{}.output.bottleneck.dense", "blk.{}.wide", Role::Linear),
+    trunk("encoder.layer.{}.output.bottleneck.LayerNorm", "blk.{}.wide_norm", Role::Vector),
+];
+
+const XLM: &[Row] = &[
+    trunk("embeddings", "token_embd", Role::TokenEmbedding),
+    trunk("position_embeddings", "position_embd", Role::SmallEmbedding),
+    trunk("lang_embeddings", "token_types", Role::SmallEmbedding),
+    trunk("layer_norm_emb", "token_embd_norm", Role::Vector),
+    trunk("attentions.{}.q_lin", "blk.{}.attn_q", Role::Linear),
+    trunk("attentions.{}.k_lin", "blk.{}.attn_k", Role::Linear),
+    trunk("attentions.{}.v_lin", "blk.{}.attn_v", Role::Linear),
+    trunk("attentions.{}.out_lin", "blk.{}.attn_output", Role::Linear),
+    trunk("layer_norm1.{}", "blk.{}.attn_output_norm", Role::Vector),
+    trunk("ffns.{}.lin1", "blk.{}.ffn_up", Role::Linear),
+    trunk("ffns.{}.lin2", "blk.{}.ffn_down", Role::Linear),
+    trunk("layer_norm2.{}", "blk.{}.layer_output_norm", Role::Vector),
+    head("sequence_summary.summary", "cls.output"),
+];
+
+/// The layers of GPT-2 and of GPT, whose matrices are (inputs, outputs).
+const GPT: &[Row] = &[
+    trunk("h.{}.ln_1", "blk.{}.attn_norm", Role::Vector),
+    trunk("h.{}.attn.c_attn", "blk.{}.attn_qkv_turned", Role::Linear),
+    trunk("h.{}.attn.c_proj", "blk.{}.attn_output_turned", Role::Linear),
+    trunk("h.{}.ln_2", "blk.{}.ffn_norm", Role::Vector),
+    trunk("h.{}.mlp.c_fc", "blk.{}.ffn_up_turned", Role::Linear),
+    trunk("h.{}.mlp.c_proj", "blk.{}.ffn_down_turned", Role::Linear),
+    head("score", "cls.output"),
+];
+
+/// The first number is the group of layers, the second the set of weights in it.
 const ALBERT: &[Row] = &[
     trunk("encoder.embedding_hidden_mapping_in", "token_embd_up", Role::Linear),
-    trunk("encoder.albert_layer_groups.{}.attention.query", "blk.{}.attn_q", Role::Linear),
-    trunk("encoder.albert_layer_groups.{}.attention.key", "blk.{}.attn_k", Role::Linear),
-    trunk("encoder.albert_layer_groups.{}.attention.value", "blk.{}.attn_v", Role::Linear),
-    trunk("encoder.albert_layer_groups.{}.attention.dense", "blk.{}.attn_output", Role::Linear),
-    trunk("encoder.albert_layer_groups.{}.attention.LayerNorm", "blk.{}.attn_output_norm", Role::Vector),
-    trunk("encoder.albert_layer_groups.{}.ffn", "blk.{}.ffn_up", Role::Linear),
-    trunk("encoder.albert_layer_groups.{}.ffn_output", "blk.{}.ffn_down", Role::Linear),
-    trunk("encoder.albert_layer_groups.{}.full_layer_layer_norm", "blk.{}.layer_output_norm", Role::Vector),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.attention.query", "blk.{}.{}.attn_q", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.attention.key", "blk.{}.{}.attn_k", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.attention.value", "blk.{}.{}.attn_v", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.attention.dense", "blk.{}.{}.attn_output", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.attention.LayerNorm", "blk.{}.{}.attn_output_norm", Role::Vector),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.ffn", "blk.{}.{}.ffn_up", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.ffn_output", "blk.{}.{}.ffn_down", Role::Linear),
+    trunk("encoder.albert_layer_groups.{}.albert_layers.{}.full_layer_layer_norm", "blk.{}.{}.layer_output_norm", Role::Vector),
 ];
 
 const MPNET_ATTENTION: &[Row] = &[
@@ -274,6 +356,8 @@ const COPIES: &[(&str, &str)] = &[
     ("cls.predictions.decoder.bias", "cls.predictions.bias"),
     ("lm_head.decoder.weight", "embeddings.word_embeddings.weight"),
     ("decoder.weight", "embeddings.tok_embeddings.weight"),
+    ("lm_head.weight", "wte.weight"),
+    ("pred_layer.proj.weight", "embeddings.weight"),
 ];
 
 /// A tensor's name in a GGUF file, and what it is for.
@@ -366,23 +450,27 @@ impl Family {
     }
 }
 
-/// What stands for `{}` in `name`, empty where the pattern has none; `None` where it does not match.
+/// What stands for each `{}` in `name`, with points between; empty where the pattern has none, `None` where it does not match.
 pub(super) fn number(pattern: &str, name: &str) -> Option<String> {
-    let Some((before, after)) = pattern.split_once("{}") else { return (pattern == name).then(String::new) };
-    let digits = name.strip_prefix(before)?.strip_suffix(after)?;
-    // Two numbers, of a group of layers and of a set of weights in it, are one with a point in GGUF names.
-    let parts: Vec<&str> = digits.split(if before.starts_with(GROUPS) { IN_GROUP } else { "." }).collect();
-    // "+1" and "01" are other names.
-    let is_number = |digits: &&str| digits.parse::<usize>().is_ok_and(|number| number.to_string() == *digits);
-    (parts.len() <= 2 && parts.iter().all(is_number)).then(|| parts.join("."))
+    let mut parts = pattern.split("{}");
+    let mut rest = name.strip_prefix(parts.next()?)?;
+    let mut numbers: Vec<&str> = Vec::new();
+    for part in parts {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, behind) = rest.split_at(digits);
+        // "01" is another name.
+        if !number.parse::<usize>().is_ok_and(|value| value.to_string() == number) {
+            return None;
+        }
+        numbers.push(number);
+        rest = behind.strip_prefix(part)?;
+    }
+    rest.is_empty().then(|| numbers.join("."))
 }
 
-/// ALBERT's names of a group of layers, and of a set of weights in it.
-const GROUPS: &str = "encoder.albert_layer_groups.";
-const IN_GROUP: &str = ".albert_layers.";
-
-pub(super) fn fill(pattern: &str, number: &str) -> String {
-    pattern.replace("{}", &if pattern.starts_with(GROUPS) { number.replace('.', IN_GROUP) } else { number.to_owned() })
+/// The name that has these numbers in place of each `{}`.
+pub(super) fn fill(pattern: &str, numbers: &str) -> String {
+    numbers.split('.').fold(pattern.to_owned(), |name, number| name.replacen("{}", number, 1))
 }
 
 #[cfg(test)]
@@ -396,8 +484,8 @@ mod tests {
     #[test]
     fn every_name_goes_there_and_back() {
         for family in FAMILIES {
-            let number = if family.model_type == "albert" { "11.3" } else { "11" };
             for (row, parameter) in family.rows().flat_map(|row| ["weight", "bias"].map(|parameter| (row, parameter))) {
+                let number = if row.theirs.matches("{}").count() == 2 { "11.3" } else { "11" };
                 let theirs = format!("{}{}.{parameter}", if row.trunk { family.prefix } else { "" }, fill(row.theirs, number));
                 let named = family.to_gguf(&theirs);
                 assert!(named.shared && !named.name.contains("cloze"), "{named:?}");

@@ -75,7 +75,7 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     };
     let hidden_states = states(Index::Always(0));
     let of_heads = if segments > 1 { vec![(Kind::Extract, states(Index::Segment)[layers.len()])] } else { Vec::new() };
-    Ok(Trunk { of_heads, ..trunk.finish(words, hidden_states, BUFFERS)? })
+    Ok(Trunk { of_heads, ..trunk.finish(words, hidden_states, |name| BUFFERS.contains(&name))? })
 }
 
 /// All hidden states.

@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use super::heads::{Kind, Row};
 use super::loader::Loader;
 use super::{
-    albert, bert, big_bird, deberta, distilbert, electra, ernie, gte, longformer, modernbert, mpnet, nomic_bert, roberta, trunk::Trunk,
+    albert, bert, big_bird, deberta, distilbert, electra, ernie, gpt, gte, longformer, mobilebert, modernbert, mpnet, nomic_bert, roberta,
+    trunk::Trunk, xlm,
 };
 use crate::engine::graph::Activation;
 use crate::error::{Error, ErrorKind, Result, fail};
@@ -35,6 +36,11 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["deberta-v2"], heads: deberta::HEADS, build: deberta::build },
     Family { model_types: &["longformer"], heads: longformer::HEADS, build: longformer::build },
     Family { model_types: &["big_bird"], heads: big_bird::HEADS, build: big_bird::build },
+    Family { model_types: &["deberta"], heads: deberta::HEADS_OF_VERSION_1, build: deberta::build_version_1 },
+    Family { model_types: &["mobilebert"], heads: mobilebert::HEADS, build: mobilebert::build },
+    Family { model_types: &["xlm"], heads: xlm::HEADS, build: xlm::build },
+    Family { model_types: &["gpt2"], heads: gpt::HEADS, build: gpt::build },
+    Family { model_types: &["openai-gpt"], heads: gpt::HEADS, build: gpt::build_first },
 ];
 
 /// The `model_type`s that open.
@@ -92,6 +98,11 @@ impl<'a> Fields<'a> {
     /// The field, unless it is absent or null.
     pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
         self.object.get(name).filter(|v| !v.is_null())
+    }
+
+    /// All fields.
+    pub(super) fn object(&self) -> Map<String, Value> {
+        self.object.clone()
     }
 
     /// The fields' names.

@@ -8,12 +8,13 @@ use super::config;
 use super::dense::{self, Dense};
 use super::heads::{Head, Kind, Layer};
 use super::labels;
+use super::languages::Languages;
 use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
 use super::sparse::SparseModule;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Op, Reduce, ValueId};
-use crate::engine::{Batch, Calibration, Engine, Graph, Precision, Role, Weight};
+use crate::engine::{Batch, Calibration, Engine, Graph, Precision};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{SentenceModules, Weights};
 
@@ -76,11 +77,11 @@ impl Encoder {
         let pooling = PoolingModule::read(sentence.pooling.as_ref(), trunk.sizes.hidden)?;
         let sparse = SparseModule::read(sentence.splade.as_ref(), trunk.sizes.vocabulary)?;
         let dense = std::mem::take(&mut sentence.dense).into_iter().map(|m| Dense::new(m, &mut loader)).collect::<Result<_>>()?;
-        let parameters = loader.parameters();
+        let (parameters, in_blocks) = (loader.parameters(), loader.in_blocks());
         let weights = loader.into_weights();
         let int8 = match setup.precision {
             Some(precision) => precision == Precision::Int8,
-            None => weights.iter().any(in_blocks),
+            None => in_blocks,
         };
         let calibration = if int8 { Some(calibration(&trunk, &(setup.sample)()?)) } else { None };
         let engine = Engine::new(&weights, setup.isa, calibration.as_ref())?;
@@ -188,6 +189,11 @@ impl Encoder {
         self.trunk.family
     }
 
+    /// The languages that a text may be said to be in.
+    pub fn languages(&self) -> &Languages {
+        &self.trunk.languages
+    }
+
     /// The model's sizes.
     pub fn sizes(&self) -> &Sizes {
         &self.trunk.sizes
@@ -222,11 +228,6 @@ impl Encoder {
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
-}
-
-/// Whether a matrix of the trunk is stored in blocks of few bits.
-fn in_blocks(weight: &Weight) -> bool {
-    weight.role == Role::Matrix && weight.tensors.iter().any(|t| t.dtype().is_quantised())
 }
 
 /// The trunk over the sample's tokens, in sequences that fit its positions.

@@ -11,8 +11,8 @@ use super::config::Fields;
 use super::crf::Crf;
 use super::labels::Meaning;
 use super::loader::Loader;
-use crate::engine::Graph;
 use crate::engine::graph::{Activation, Norm, ValueId, WeightId};
+use crate::engine::{Graph, Role};
 use crate::error::{ErrorKind, Result, fail};
 
 /// What a head is for; each is the ground of one task.
@@ -34,6 +34,8 @@ pub enum Kind {
     Replaced,
     /// Which of several texts fits; no task of this version.
     MultipleChoice,
+    /// Which token comes next (GPT); no task of this version.
+    NextToken,
 }
 
 impl Kind {
@@ -46,6 +48,7 @@ impl Kind {
         ("fill_mask", Kind::FillMask),
         ("replaced", Kind::Replaced),
         ("multiple_choice", Kind::MultipleChoice),
+        ("next_token", Kind::NextToken),
     ];
 
     /// The name that descriptions and messages use.
@@ -61,6 +64,8 @@ pub(super) enum Input {
     Pooler,
     /// The last hidden state of the first token: one row a sequence.
     First,
+    /// The last hidden state of the last token: one row a sequence.
+    Last,
     /// The last hidden state: one row a token.
     Tokens,
     /// The last hidden state of the tokens that the batch picks: a row for each of them alone.
@@ -89,6 +94,8 @@ pub(super) enum LayerRow {
     Linear { name: &'static str, width: Width, activation: Activates },
     /// A linear layer as wide as the hidden states, whose bias is there if the field of config.json is true.
     Dense { name: &'static str, bias: &'static str, activation: Activates },
+    /// A linear layer without a bias.
+    Plain { name: &'static str, width: Width },
     /// A norm, `name.weight` and `name.bias`, with the trunk's epsilon; the bias where the trunk's norms have one.
     Norm { name: &'static str },
     /// As [`LayerRow::Norm`], of the layer's input and what the head reads together.
@@ -97,6 +104,9 @@ pub(super) enum LayerRow {
     /// `weight` where the checkpoint has it, else the trunk's own token embedding; the bias is the first of `biases` that the
     /// checkpoint has. As in `transformers`, which ties what is missing or equal and nothing else.
     Decoder { weight: &'static str, biases: &'static [&'static str] },
+    /// A decoder whose table is the one of [`LayerRow::Decoder`] with further columns, which lie in `rest` as rows: embeddings are narrower
+    /// than what is compared with them (MobileBERT).
+    WideDecoder { weight: &'static str, rest: &'static str, biases: &'static [&'static str] },
     /// A decoder over the trunk's own token embedding, whatever else the checkpoint or config.json has.
     OwnDecoder { bias: &'static str },
 }
@@ -105,10 +115,12 @@ impl LayerRow {
     /// Whether the checkpoint has the layer. A decoder may be the trunk's own table.
     fn is_in(&self, loader: &Loader) -> bool {
         match self {
-            LayerRow::Linear { name, .. } | LayerRow::Dense { name, .. } | LayerRow::Norm { name } | LayerRow::AddNorm { name } => {
-                loader.has(&format!("{name}.weight"))
-            }
-            LayerRow::Decoder { .. } | LayerRow::OwnDecoder { .. } => true,
+            LayerRow::Linear { name, .. }
+            | LayerRow::Dense { name, .. }
+            | LayerRow::Plain { name, .. }
+            | LayerRow::Norm { name }
+            | LayerRow::AddNorm { name } => loader.has(&format!("{name}.weight")),
+            LayerRow::Decoder { .. } | LayerRow::WideDecoder { .. } | LayerRow::OwnDecoder { .. } => true,
         }
     }
 }
@@ -126,6 +138,18 @@ pub(super) enum Width {
     Hidden,
     /// As many as the token embedding has columns.
     Embedding,
+}
+
+impl Width {
+    /// The outputs of the layer whose matrix is `weight`.
+    fn of(self, weight: &str, loader: &Loader, ground: &Ground) -> usize {
+        match self {
+            Width::Fixed(n) => n,
+            Width::Hidden => ground.hidden,
+            Width::Labels | Width::Own => loader.rows(weight).unwrap_or(0),
+            Width::Embedding => loader.width(ground.tokens),
+        }
+    }
 }
 
 /// Which activation a layer has.
@@ -280,7 +304,7 @@ fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) ->
         width = outputs;
     }
     let meaning = match row.layers.last() {
-        Some(LayerRow::Linear { width: Width::Labels, .. }) => Meaning::read(config, width)?,
+        Some(LayerRow::Linear { width: Width::Labels, .. } | LayerRow::Plain { width: Width::Labels, .. }) => Meaning::read(config, width)?,
         _ => Meaning::default(),
     };
     let crf = row.crf.filter(|prefix| loader.has_any(prefix)).map(|prefix| Crf::load(loader, prefix, width)).transpose()?;
@@ -292,16 +316,17 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
     match row {
         LayerRow::Linear { name, width, activation } => {
             let weight = format!("{name}.weight");
-            let outputs = match width {
-                Width::Fixed(n) => *n,
-                Width::Hidden => ground.hidden,
-                Width::Labels | Width::Own => loader.rows(&weight).unwrap_or(0),
-                Width::Embedding => loader.width(ground.tokens),
-            };
+            let outputs = width.of(&weight, loader, ground);
             let activation = activation.read(config)?;
             let weight = loader.head(&weight, outputs, inputs)?;
             let bias = Some(loader.vector(&[format!("{name}.bias")], outputs)?);
             Ok((Layer::Linear { weight, bias, activation, width: outputs }, outputs))
+        }
+        LayerRow::Plain { name, width } => {
+            let weight = format!("{name}.weight");
+            let outputs = width.of(&weight, loader, ground);
+            let weight = loader.head(&weight, outputs, inputs)?;
+            Ok((Layer::Linear { weight, bias: None, activation: Activation::Identity, width: outputs }, outputs))
         }
         LayerRow::Dense { name, bias, activation } => {
             let weight = loader.head(&format!("{name}.weight"), ground.hidden, inputs)?;
@@ -325,20 +350,15 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
         }
         LayerRow::Decoder { weight, biases } => {
             let width = vocabulary_of(inputs, loader, ground)?;
-            let table = if loader.has(weight) {
-                loader.table(weight, width, inputs)?
-            } else if config.flag_or("tie_word_embeddings", true)? {
-                ground.tokens
-            } else {
-                let told = format!("tensor {weight:?} is missing from the checkpoint; its config.json says tie_word_embeddings = false");
-                return fail(ErrorKind::InvalidTensor, told);
-            };
-            let mut found = biases.iter().filter(|name| loader.has(name)).map(|name| (*name).to_owned()).collect::<Vec<_>>();
-            // One that is made has the last name, which stands for all.
-            let missing = || biases[if loader.wants(Kind::FillMask) { biases.len() - 1 } else { 0 }].to_owned();
-            let used = if found.is_empty() { missing() } else { found.remove(0) };
-            let bias = loader.vector(&[used], width)?;
-            found.iter().try_for_each(|name| loader.drop_copy(name, width))?;
+            let table = decoder_table(weight, config, loader, ground)?;
+            let bias = decoder_bias(biases, width, loader)?;
+            Ok((Layer::Decoder { table, bias, width }, width))
+        }
+        LayerRow::WideDecoder { weight, rest, biases } => {
+            let width = loader.count(ground.tokens);
+            let table = decoder_table(weight, config, loader, ground)?;
+            let table = widened(table, rest, inputs, loader)?;
+            let bias = decoder_bias(biases, width, loader)?;
             Ok((Layer::Decoder { table, bias, width }, width))
         }
     }
@@ -348,6 +368,50 @@ fn load_norm(name: &str, width: usize, loader: &mut Loader, ground: &Ground) -> 
     let mut vector = |part| loader.vector(&[format!("{name}.{part}")], width);
     let (weight, bias) = (vector("weight")?, ground.norm_bias.then(|| vector("bias")).transpose()?);
     Ok(Norm { weight, bias, epsilon: ground.epsilon })
+}
+
+/// The table called `weight` where the checkpoint has it, else the token embedding.
+fn decoder_table(weight: &str, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) -> Result<WeightId> {
+    if loader.has(weight) {
+        return loader.table(weight, loader.count(ground.tokens), loader.width(ground.tokens));
+    }
+    if config.flag_or("tie_word_embeddings", true)? {
+        return Ok(ground.tokens);
+    }
+    let told = format!("tensor {weight:?} is missing from the checkpoint; its config.json says tie_word_embeddings = false");
+    fail(ErrorKind::InvalidTensor, told)
+}
+
+/// The first of `biases` that the checkpoint has; others are copies of it.
+fn decoder_bias(biases: &[&str], width: usize, loader: &mut Loader) -> Result<WeightId> {
+    let mut found = biases.iter().filter(|name| loader.has(name)).map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    // One that is made has the last name, which stands for all.
+    let missing = || biases[if loader.wants(Kind::FillMask) { biases.len() - 1 } else { 0 }].to_owned();
+    let used = if found.is_empty() { missing() } else { found.remove(0) };
+    let bias = loader.vector(&[used], width)?;
+    found.iter().try_for_each(|name| loader.drop_copy(name, width))?;
+    Ok(bias)
+}
+
+/// A table of `width` columns: those of `table`, then those that lie in the tensor `rest` as rows.
+fn widened(table: WeightId, rest: &str, width: usize, loader: &mut Loader) -> Result<WeightId> {
+    let (columns, rows) = (loader.width(table), loader.count(table));
+    let Some(missing) = width.checked_sub(columns) else {
+        let told = format!("the token embedding has {columns} columns, and its decoder reads only {width}");
+        return fail(ErrorKind::InvalidTensor, told);
+    };
+    if missing == 0 {
+        // A matrix without rows may be there all the same.
+        if loader.has(rest) {
+            loader.source(Role::Head, rest, &[0, rows])?;
+        }
+        return Ok(table);
+    }
+    let more = loader.source(Role::Head, rest, &[missing, rows])?.tensors[0].to_f32();
+    let own = loader.numbers_of(table);
+    let row = |row: usize| own[row * columns..(row + 1) * columns].iter().chain(more.iter().skip(row).step_by(rows));
+    let numbers: Vec<f32> = (0..rows).flat_map(row).copied().collect();
+    loader.made(Role::Table, format!("the token embedding with {rest:?}"), rows, &numbers)
 }
 
 /// The rows of the token embedding, whose columns a decoder reads.

@@ -43,6 +43,12 @@ impl Learnable {
             let told = format!("models of family {} do not learn yet: their positions are computed when a model is opened", trunk.family);
             return fail(ErrorKind::Unsupported, told);
         }
+        // What is made of other weights cannot be written back.
+        if let Some(at) = loader.parts().iter().position(Vec::is_empty) {
+            let (weights, family) = (loader.into_weights(), trunk.family);
+            let told = format!("models of family {family} do not learn yet: {} is changed when a model is opened", weights[at].name);
+            return fail(ErrorKind::Unsupported, told);
+        }
         let (parts, made) = (loader.parts().to_vec(), loader.invented().to_vec());
         Ok(Learnable { trunk, weights: loader.into_weights(), parts, made })
     }

@@ -19,6 +19,8 @@ pub(super) struct Loader {
     /// Every name that was asked for.
     asked: Vec<String>,
     parameters: usize,
+    /// Whether a matrix of the trunk is stored in blocks of few bits.
+    in_blocks: bool,
     isa: Option<String>,
     /// What whole checkpoints of the family put before the trunk's names.
     canonical: String,
@@ -56,6 +58,7 @@ impl Loader {
             weights,
             asked,
             parameters: 0,
+            in_blocks: false,
             isa: isa.map(str::to_owned),
             canonical: String::new(),
             parts: Vec::new(),
@@ -141,8 +144,7 @@ impl Loader {
 
     /// The convolution `name`, (outputs, inputs, size), as a matrix over rows with their neighbours.
     pub(super) fn convolution(&mut self, name: &str, outputs: usize, inputs: usize, size: usize) -> Result<WeightId> {
-        let tensor = self.take(name, &[outputs, inputs, size])?;
-        self.parameters += tensor.elements();
+        let tensor = self.counted(Role::Matrix, name, &[outputs, inputs, size])?;
         let flat = Tensor::new(tensor.dtype(), vec![outputs, inputs * size], tensor.bytes().clone());
         let Some(flat) = flat else {
             let told = format!("tensor {:?} has type {}, in which it is no matrix", self.named(name), tensor.dtype().name());
@@ -158,9 +160,26 @@ impl Loader {
 
     /// Takes the tensor `name` as a weight that the engine does not see: what is made of it is given back with [`Loader::made`].
     pub(super) fn source(&mut self, role: Role, name: &str, shape: &[usize]) -> Result<Weight> {
-        let tensor = self.take(name, shape)?;
-        self.parameters += tensor.elements();
-        Ok(Weight { name: self.named(name), role, tensors: vec![tensor] })
+        Ok(Weight { name: self.named(name), role, tensors: vec![self.counted(role, name, shape)?] })
+    }
+
+    /// The linear layer `name` as a matrix of (outputs, inputs), stored the other way round.
+    pub(super) fn turned(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<WeightId> {
+        let stored = self.counted(Role::Matrix, name, &[inputs, outputs])?.to_f32();
+        let turned: Vec<f32> = (0..outputs).flat_map(|out| stored.iter().skip(out).step_by(outputs)).copied().collect();
+        self.made(Role::Matrix, self.named(name), outputs, &turned)
+    }
+
+    /// The linear layer `name` of `outputs`, input `i` of which is the stored one's input `order[i]`.
+    pub(super) fn reordered(&mut self, name: &str, outputs: usize, order: &[usize]) -> Result<WeightId> {
+        let stored = self.counted(Role::Matrix, name, &[outputs, order.len()])?.to_f32();
+        let rows = stored.chunks_exact(order.len()).flat_map(|row| order.iter().map(|i| row[*i]));
+        self.made(Role::Matrix, self.named(name), outputs, &rows.collect::<Vec<f32>>())
+    }
+
+    /// A weight of these tensors, stacked; they were taken before.
+    pub(super) fn stacked(&mut self, role: Role, name: String, tensors: Vec<Tensor>) -> WeightId {
+        self.push(role, name, tensors, Vec::new())
     }
 
     /// Part `part` of a weight that was taken, as a weight of its own.
@@ -196,6 +215,16 @@ impl Loader {
     /// Numbers of the checkpoint in use.
     pub(super) fn parameters(&self) -> usize {
         self.parameters
+    }
+
+    /// Whether a matrix of the trunk is stored in blocks of few bits.
+    pub(super) fn in_blocks(&self) -> bool {
+        self.in_blocks
+    }
+
+    /// The numbers of a weight that was taken.
+    pub(super) fn numbers_of(&self, id: WeightId) -> Vec<f32> {
+        self.weights[id.0].tensors.iter().flat_map(Tensor::to_f32).collect()
     }
 
     /// The columns of a weight that was taken.
@@ -235,11 +264,18 @@ impl Loader {
     }
 
     fn weight(&mut self, role: Role, names: &[String], shape: &[usize]) -> Result<WeightId> {
-        let tensors = names.iter().map(|n| self.take(n, shape)).collect::<Result<Vec<_>>>()?;
+        let tensors = names.iter().map(|n| self.counted(role, n, shape)).collect::<Result<Vec<_>>>()?;
         let name = names.iter().map(|n| self.named(n)).collect::<Vec<_>>().join(" + ");
-        self.parameters += tensors.iter().map(Tensor::elements).sum::<usize>();
         let parts = names.iter().map(|n| self.part_of(n, shape)).collect();
         Ok(self.push(role, name, tensors, parts))
+    }
+
+    /// Takes a tensor that is computed with.
+    fn counted(&mut self, role: Role, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let tensor = self.take(name, shape)?;
+        self.parameters += tensor.elements();
+        self.in_blocks |= role == Role::Matrix && tensor.dtype().is_quantised();
+        Ok(tensor)
     }
 
     fn take(&mut self, name: &str, shape: &[usize]) -> Result<Tensor> {

@@ -43,7 +43,7 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     let hidden_states = states(&mut trunk, &layers, embedded, Far::None);
     let mut last = |start| states(&mut trunk, &layers, embedded, Far::Start(start))[layers.len()];
     let of_heads = vec![(Kind::Classify, last(Start::First)), (Kind::Extract, last(Start::Before(separator)))];
-    Ok(Trunk { of_heads, ..trunk.finish(tokens, hidden_states, BUFFERS)? })
+    Ok(Trunk { of_heads, ..trunk.finish(tokens, hidden_states, |name| BUFFERS.contains(&name))? })
 }
 
 /// All hidden states, with `far` seen and seeing.

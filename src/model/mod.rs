@@ -18,14 +18,17 @@ mod encoder;
 mod ernie;
 #[cfg(feature = "train")]
 mod fresh;
+mod gpt;
 mod gte;
 pub mod heads;
 mod jina_bert;
 pub mod labels;
+pub mod languages;
 #[cfg(feature = "train")]
 mod learnable;
 mod loader;
 mod longformer;
+mod mobilebert;
 mod modernbert;
 mod mpnet;
 mod nomic_bert;
@@ -35,6 +38,7 @@ mod roberta;
 mod rotary;
 mod sparse;
 mod trunk;
+mod xlm;
 
 pub use encoder::{Encoder, Output, Setup};
 pub use trunk::Trunk;

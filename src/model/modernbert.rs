@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::bert::{choose, linear};
 use super::config::Fields;
 use super::heads::{self, Activates, Ground, Input, Kind, LayerRow, Row, Width};
+use super::languages::Languages;
 use super::loader::Loader;
 use super::rotary;
 use super::trunk::{Sizes, Trunk};
@@ -84,7 +85,16 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     let ground = Ground { hidden: sizes.hidden, pooler: false, tokens, epsilon: options.epsilon, norm_bias: options.norm_bias };
     let heads::Found { heads, unanswered } = heads::take(HEADS, config, loader, &ground)?;
     loader.refuse_leftovers(|name| unanswered.iter().any(|head| name.starts_with(head)))?;
-    Ok(Trunk { family: "modernbert", sizes, graph, hidden_states, of_heads: Vec::new(), pooler: None, heads })
+    Ok(Trunk {
+        family: "modernbert",
+        sizes,
+        graph,
+        hidden_states,
+        of_heads: Vec::new(),
+        pooler: None,
+        heads,
+        languages: Languages::default(),
+    })
 }
 
 /// What config.json says.

@@ -12,10 +12,11 @@ use serde_json::json;
 
 use super::config::Fields;
 use super::heads::{self, Ground, Input, Row};
+use super::languages::Languages;
 use super::loader::Loader;
-use super::trunk::{Sizes, Trunk};
+use super::trunk::{Pooler, Sizes, Trunk};
 use crate::engine::graph::{Activation, Attention, Bias, Half, Index, Lookup, Norm, Rotary, ValueId, WeightId};
-use crate::engine::{Graph, Weight};
+use crate::engine::{Graph, Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
 
 /// One family of post-norm encoders.
@@ -91,6 +92,9 @@ pub(super) enum Table {
     /// Types of tasks (ERNIE), where config.json says `use_task_id`: every token has type 0, as where a caller of the reference
     /// gives none.
     Tasks(&'static str),
+    /// Languages (XLM), where config.json has several and says `use_lang_emb`. A token's segment is its language's number from 1, or 0 for
+    /// none, to which nothing is added.
+    Languages(&'static str),
 }
 
 /// Which row of the position table the first token has.
@@ -128,6 +132,11 @@ pub(super) fn own_layers(_: &Fields<'_>, sizes: &Sizes) -> Result<Vec<String>> {
     Ok((0..sizes.layers).map(|layer| format!("encoder.layer.{layer}.")).collect())
 }
 
+/// The name of a layer's tensor: the layer's own stands before it, or where it says `{}`.
+fn place(layer: &str, part: &str) -> String {
+    if part.contains("{}") { part.replace("{}", layer) } else { format!("{layer}{part}") }
+}
+
 /// Attention by queries and keys alone.
 pub(super) fn no_bias(_: &Fields<'_>, _: &mut Loader, _: &Sizes) -> Result<Bias> {
     Ok(Bias::None)
@@ -155,7 +164,7 @@ pub(super) fn build(family: &'static Family, config: &Fields<'_>, loader: &mut L
         };
         hidden_states.push(trunk.append(layer, &bias, hidden_states[hidden_states.len() - 1]));
     }
-    trunk.finish(tokens, hidden_states, BUFFERS)
+    trunk.finish(tokens, hidden_states, |name| BUFFERS.contains(&name))
 }
 
 /// The epsilon of norms where config.json states none.
@@ -221,12 +230,15 @@ pub(super) struct Builder<'a, 'c> {
     /// The row of the position table that the first token has.
     offset: usize,
     pub epsilon: f32,
-    activation: Activation,
+    pub activation: Activation,
     rotary: Option<Rotary>,
+    /// Whether the pooler is the first token's row as it is.
+    pub pools_first: bool,
+    languages: Languages,
 }
 
 /// A linear layer's weights and its number of outputs.
-pub(super) struct Linear(WeightId, Option<WeightId>, usize);
+pub(super) struct Linear(pub WeightId, pub Option<WeightId>, pub usize);
 
 impl Linear {
     /// Part `part` of the layers that were stacked: its weight and its bias.
@@ -254,21 +266,33 @@ impl<'a, 'c> Builder<'a, 'c> {
         let activation = family.activation.map_or_else(|| config.activation(family.settings.activation), Ok)?;
         let rotary = (family.rotary)(config, &sizes)?;
         loader.set_prefix(family.prefix);
-        Ok(Builder { family, config, loader, graph: Graph::new(), sizes, offset, epsilon, activation, rotary })
+        Ok(Builder {
+            family,
+            config,
+            loader,
+            graph: Graph::new(),
+            sizes,
+            offset,
+            epsilon,
+            activation,
+            rotary,
+            pools_first: false,
+            languages: Languages::default(),
+        })
     }
 
-    /// Takes the pooler and the heads, and refuses tensors that are left, `buffers` of the trunk aside.
-    pub(super) fn finish(mut self, tokens: WeightId, hidden_states: Vec<ValueId>, buffers: &[&str]) -> Result<Trunk> {
+    /// Takes the pooler and the heads, and refuses tensors that are left, aside from those of the trunk that `spare` says are harmless.
+    pub(super) fn finish(mut self, tokens: WeightId, hidden_states: Vec<ValueId>, spare: impl Fn(&str) -> bool) -> Result<Trunk> {
         let pooler = self.pooler()?;
-        let Builder { family, config, loader, graph, mut sizes, epsilon, .. } = self;
+        let Builder { family, config, loader, graph, mut sizes, epsilon, languages, .. } = self;
         sizes.layers = hidden_states.len() - 1;
         let ground = Ground { hidden: sizes.hidden, pooler: pooler.is_some(), tokens, epsilon, norm_bias: true };
         let heads::Found { heads, unanswered } = heads::take(family.heads, config, loader, &ground)?;
         loader.refuse_leftovers(|name| {
             let bare = name.strip_prefix(family.prefix).unwrap_or(name);
-            buffers.contains(&bare) || unanswered.iter().any(|head| name.starts_with(head))
+            spare(bare) || unanswered.iter().any(|head| name.starts_with(head))
         })?;
-        Ok(Trunk { family: family.name, sizes, graph, hidden_states, of_heads: Vec::new(), pooler, heads })
+        Ok(Trunk { family: family.name, sizes, graph, hidden_states, of_heads: Vec::new(), pooler, heads, languages })
     }
 
     /// The token table, and the first hidden state.
@@ -280,6 +304,10 @@ impl<'a, 'c> Builder<'a, 'c> {
         let mut lookups = Vec::new();
         for table in self.family.tables {
             let (name, rows, index) = match *table {
+                Table::Languages(name) => {
+                    lookups.extend(self.languages(name, width)?);
+                    continue;
+                }
                 Table::Words(name) => (name, self.sizes.vocabulary, Index::Token),
                 Table::Segments(_) if self.sizes.segments == 0 => continue,
                 // A table of one row leaves nothing to choose.
@@ -303,16 +331,38 @@ impl<'a, 'c> Builder<'a, 'c> {
         }
     }
 
+    /// The table of languages, with a row of zeros before them; `None` for a model that has none.
+    fn languages(&mut self, name: &str, width: usize) -> Result<Option<Lookup>> {
+        self.languages = Languages::read(self.config)?;
+        let count = self.languages.count();
+        if count == 0 {
+            return Ok(None);
+        }
+        let stored = self.loader.source(Role::Table, &format!("{name}.weight"), &[count, width])?;
+        let numbers = [vec![0.0; width], stored.tensors[0].to_f32()].concat();
+        let table = self.loader.made(Role::Table, stored.name, count + 1, &numbers)?;
+        Ok(Some(Lookup { table, index: Index::Segment }))
+    }
+
     /// Takes the weights of the layer whose tensors' names begin with `layer`.
     pub(super) fn load(&mut self, layer: &str) -> Result<Layer> {
+        let hidden = self.sizes.hidden;
+        let Family { names, fused, biases, .. } = self.family;
+        let at = |part: &str| place(layer, part);
+        let qkv = match fused {
+            Some(name) => self.linear(&[at(name)], hidden, 3 * hidden, biases.attention)?,
+            None => self.linear(&[names.query, names.key, names.value].map(at), hidden, 3 * hidden, biases.attention)?,
+        };
+        self.load_behind(layer, qkv)
+    }
+
+    /// As [`Builder::load`], of a layer whose queries, keys and values are these.
+    pub(super) fn load_behind(&mut self, layer: &str, qkv: Linear) -> Result<Layer> {
         let Sizes { hidden, intermediate, .. } = self.sizes;
-        let Family { names, fused, gated, biases, .. } = self.family;
-        let at = |part: &str| format!("{layer}{part}");
+        let Family { names, gated, biases, .. } = self.family;
+        let at = |part: &str| place(layer, part);
         Ok(Layer {
-            qkv: match fused {
-                Some(name) => self.linear(&[at(name)], hidden, 3 * hidden, biases.attention)?,
-                None => self.linear(&[names.query, names.key, names.value].map(at), hidden, 3 * hidden, biases.attention)?,
-            },
+            qkv,
             mixed: self.linear(&[at(names.mixed)], hidden, hidden, biases.attention)?,
             mixed_norm: self.norm(&at(names.mixed_norm), hidden)?,
             up: match gated {
@@ -378,13 +428,16 @@ impl<'a, 'c> Builder<'a, 'c> {
         Ok(Norm { weight: vector("weight")?, bias: Some(vector("bias")?), epsilon: self.epsilon })
     }
 
-    fn pooler(&mut self) -> Result<Option<(WeightId, WeightId)>> {
+    fn pooler(&mut self) -> Result<Option<Pooler>> {
+        if self.pools_first {
+            return Ok(Some(Pooler::First));
+        }
         let wanted = self.family.heads.iter().any(|row| row.input == Input::Pooler && self.loader.wants(row.kind));
         let is_there = |name: &&str| wanted || self.loader.has(&format!("{name}.weight"));
         let Some(name) = self.family.pooler.filter(is_there) else { return Ok(None) };
         let hidden = self.sizes.hidden;
         let weight = self.loader.head(&format!("{name}.weight"), hidden, hidden)?;
         let bias = self.loader.vector(&[format!("{name}.bias")], hidden)?;
-        Ok(Some((weight, bias)))
+        Ok(Some(Pooler::Dense { weight, bias }))
     }
 }

@@ -1,6 +1,7 @@
 //! What does every family of encoders have?
 
 use super::heads::{Head, Input, Kind};
+use super::languages::Languages;
 use crate::engine::Graph;
 use crate::engine::graph::{Activation, Reduce, ValueId, WeightId};
 use crate::error::{ErrorKind, Result, fail};
@@ -24,6 +25,20 @@ pub struct Sizes {
     pub segments: usize,
 }
 
+/// What a family calls its pooler: from the last hidden state to one row a sequence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pooler {
+    /// The first token's row as it is.
+    First,
+    /// The first token's row through a linear layer and tanh.
+    Dense {
+        /// The layer's matrix.
+        weight: WeightId,
+        /// Its bias.
+        bias: WeightId,
+    },
+}
+
 /// A family's encoder, described.
 #[derive(Clone, Debug)]
 pub struct Trunk {
@@ -37,10 +52,12 @@ pub struct Trunk {
     pub hidden_states: Vec<ValueId>,
     /// The last hidden state that heads of a kind read, where the model looks at a text otherwise for them; (tokens, hidden).
     pub of_heads: Vec<(Kind, ValueId)>,
-    /// The pooler's weight and bias, where the checkpoint has one.
-    pub pooler: Option<(WeightId, WeightId)>,
+    /// The pooler, where the checkpoint has one.
+    pub pooler: Option<Pooler>,
     /// The heads that the checkpoint has.
     pub heads: Vec<Head>,
+    /// The languages that a text may be said to be in.
+    pub languages: Languages,
 }
 
 impl Trunk {
@@ -60,6 +77,7 @@ impl Trunk {
         let input = match head.input {
             Input::Pooler => self.append_pooler(graph, hidden)?,
             Input::First | Input::Stated(_) => graph.pool(hidden, Reduce::Start),
+            Input::Last => graph.pool(hidden, Reduce::Last),
             Input::Mean => graph.pool(hidden, Reduce::Mean),
             Input::Tokens => hidden,
             Input::Picked => graph.pick(hidden),
@@ -69,7 +87,7 @@ impl Trunk {
 
     /// Appends the pooler over one hidden state.
     pub(super) fn append_pooler(&self, graph: &mut Graph, hidden: ValueId) -> Result<ValueId> {
-        let Some((weight, bias)) = self.pooler else {
+        let Some(pooler) = self.pooler else {
             return fail(
                 ErrorKind::InvalidArgument,
                 "pooling pooler: the checkpoint has no pooler; choose another pooling, such as cls or mean",
@@ -81,6 +99,9 @@ impl Trunk {
             return fail(ErrorKind::InvalidArgument, told);
         }
         let first = graph.pool(hidden, Reduce::Start);
-        Ok(graph.linear(first, weight, Some(bias), Activation::Tanh, hidden_size))
+        Ok(match pooler {
+            Pooler::First => first,
+            Pooler::Dense { weight, bias } => graph.linear(first, weight, Some(bias), Activation::Tanh, hidden_size),
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! What is a weight, before an engine packs it?
 
+use std::ops::Range;
+
 use super::{Bytes, Dtype};
 
 /// Elements of one type in row-major order, checked to fill the shape exactly.
@@ -68,6 +70,15 @@ impl Tensor {
         self.dtype.widen(&self.bytes[index * size..(index + 1) * size], out);
     }
 
+    /// The rows `rows`, in the same bytes; `None` where there are no such rows.
+    pub fn rows_of(&self, rows: Range<usize>) -> Option<Tensor> {
+        let size = self.row_bytes();
+        let bytes = self.bytes.slice(rows.start.checked_mul(size)?..rows.end.checked_mul(size)?)?;
+        let mut shape = self.shape.clone();
+        *shape.first_mut()? = rows.len();
+        Tensor::new(self.dtype, shape, bytes)
+    }
+
     /// All elements as f32.
     pub fn to_f32(&self) -> Vec<f32> {
         let mut out = vec![0.0; self.elements()];
@@ -111,5 +122,8 @@ mod tests {
         t.row(1, &mut row);
         assert_eq!(row, [3.0, 4.0, 5.0]);
         assert_eq!((t.rows(), t.row_len()), (2, 3));
+        let second = t.rows_of(1..2).unwrap();
+        assert_eq!((second.shape(), second.to_f32()), ([1, 3].as_slice(), vec![3.0, 4.0, 5.0]));
+        assert!(t.rows_of(1..3).is_none() && t.rows_of(0..usize::MAX).is_none());
     }
 }

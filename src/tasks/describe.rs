@@ -41,6 +41,8 @@ pub struct Description {
     pub pooler: bool,
     /// What the model has beside its encoder, for other tasks than encode.
     pub task_heads: Vec<HeadDescription>,
+    /// The languages that a request may say its texts are in; none for models that do not tell them apart.
+    pub languages: Vec<String>,
     /// Prompts by name.
     pub prompts: BTreeMap<String, String>,
     /// The prompt used when a request names none.

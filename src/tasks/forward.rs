@@ -29,6 +29,8 @@ pub(super) struct Run<'m> {
     limit: Limit,
     prompt: Option<Box<str>>,
     skip: usize,
+    /// The segment of every token, where a language decides it.
+    language: Option<u32>,
     token_vectors: bool,
     threads: usize,
     control: Control,
@@ -94,6 +96,7 @@ impl<'m> Run<'m> {
             limit: model.limit(request)?,
             skip: model.skipped_tokens(prompt)?,
             prompt: prompt.map(Box::from),
+            language: model.encoder().languages().segment(request.language.as_deref())?,
             token_vectors: request.token_vectors,
             threads: request.threads.unwrap_or(model.threads()),
             control: control(request),
@@ -173,7 +176,10 @@ impl<'m> Run<'m> {
             packed.batches.push(Batch::default());
         }
         if let Some(batch) = packed.batches.last_mut() {
-            batch.push(&window.ids, &window.type_ids, skip);
+            match self.language {
+                Some(language) => batch.push(&window.ids, &vec![language; window.ids.len()], skip),
+                None => batch.push(&window.ids, &window.type_ids, skip),
+            }
         }
         Ok(())
     }

@@ -250,6 +250,7 @@ fn describe(
         heads: sizes.heads,
         intermediate: sizes.intermediate,
         vocabulary: sizes.vocabulary,
+        languages: encoder.languages().names().to_vec(),
         parameters: encoder.parameters(),
         positions: sizes.positions,
         max_tokens,

@@ -139,6 +139,8 @@ pub struct Request {
     pub dimensions: Option<usize>,
     /// Text put before each input.
     pub prompt: Prompt,
+    /// The language of the inputs, by a name of the model's. `None` = none is said.
+    pub language: Option<String>,
     /// What happens to inputs longer than the limit. `None` = the model's side.
     pub truncation: Option<Truncation>,
     /// Limit in tokens, special tokens included. `None` = the model's.

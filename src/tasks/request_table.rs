@@ -61,6 +61,15 @@ pub(super) const ROWS: &[Setting<Request>] = &[
         },
     },
     Setting {
+        name: "language",
+        values: "none, or the name of one of the model's languages",
+        help: "Which language the texts are in, for models that tell languages apart (XLM)",
+        apply: |r, v| {
+            r.language = if v == "none" { None } else { Some(v.to_owned()) };
+            Ok(())
+        },
+    },
+    Setting {
         name: "truncation",
         values: "model, error, left, right or window",
         help: "What happens to texts longer than the limit: an error, a cut on that side, or overlapping windows whose vectors are averaged",
@@ -276,6 +285,7 @@ mod tests {
             ("normalize", "false"),
             ("dimensions", "64"),
             ("prompt_name", "query"),
+            ("language", "en"),
             ("truncation", "window"),
             ("max_tokens", "128"),
             ("overlap", "16"),

@@ -46,17 +46,19 @@ pub fn usual_vocabulary(model_type: &str) -> (&'static str, &'static [&'static s
     if let Some(kind) = pieces::KINDS.iter().find(|kind| kind.model_type == model_type) {
         return ("SentencePiece", std::slice::from_ref(&kind.file));
     }
-    if JSON_ALONE.contains(&model_type) {
-        return ("byte-level BPE", &[]);
+    if let Some((_, _, told)) = JSON_ALONE.iter().find(|(_, family, _)| *family == model_type) {
+        return (told, &[]);
     }
-    if byte_level::MODEL_TYPES.contains(&model_type) {
-        return ("byte-level BPE", &["vocab.json", "merges.txt"]);
+    if let Some(kind) = byte_level::KINDS.iter().find(|kind| kind.model_type == model_type) {
+        return (kind.told, &["vocab.json", "merges.txt"]);
     }
     ("WordPiece", &["vocab.txt"])
 }
 
-/// Families whose tokenizer is in tokenizer.json alone.
-const JSON_ALONE: &[&str] = &["modernbert"];
+/// Class (where there is one), family and vocabulary of tokenizers that are in tokenizer.json alone. XLM's cuts words by rules of Moses
+/// for each language before it merges letters, which the crate has no step for.
+const JSON_ALONE: &[(Option<&str>, &str, &str)] =
+    &[(None, "modernbert", "byte-level BPE"), (Some("XLMTokenizer"), "xlm", "BPE of words that Moses cuts")];
 
 /// Lengths from here on mean "no limit": the reference writes 10^30.
 const NO_LIMIT: u64 = 1_000_000_000;
@@ -125,9 +127,16 @@ fn from_vocab(vocab: &[u8], files: &Files<'_>, special: SpecialTokens) -> Result
 }
 
 fn from_merges(vocab: &[u8], merges: &[u8], files: &Files<'_>, special: SpecialTokens) -> Result<tokenizers::Tokenizer> {
+    let is_alone = |(class, family, _): &&(Option<&str>, &str, &str)| class.is_some_and(|class| is_of(files, class, family));
+    if let Some((_, family, told)) = JSON_ALONE.iter().find(is_alone) {
+        let told =
+            format!("vocab.json: the tokenizer of {family} ({told}) cannot be made of these files; give the folder a tokenizer.json");
+        return fail(ErrorKind::Unsupported, told);
+    }
     let prefix_space = flag(files.config, "add_prefix_space")?.flatten().unwrap_or(false);
     let trim = flag(files.config, "trim_offsets")?.flatten().unwrap_or(true);
-    byte_level::build(vocab, merges, prefix_space, trim, &special.completed(special::ROBERTA))
+    let kind = byte_level::KINDS.iter().find(|kind| is_of(files, kind.class, kind.model_type)).unwrap_or(&byte_level::ROBERTA);
+    byte_level::build(kind, vocab, merges, (prefix_space, trim), &special.completed(kind.special))
 }
 
 fn from_pieces(bytes: &Bytes, files: &Files<'_>, special: SpecialTokens) -> Result<tokenizers::Tokenizer> {

@@ -56,6 +56,21 @@ pub(super) const BIG_BIRD: &[Usual] = &[
     Usual::new("cls_token", "[CLS]"),
     Usual::taking_space("mask_token", "[MASK]"),
 ];
+/// That of GPT-2.
+pub(super) const GPT2: &[Usual] =
+    &[Usual::new("bos_token", "<|endoftext|>"), Usual::new("eos_token", "<|endoftext|>"), Usual::new("unk_token", "<|endoftext|>")];
+/// That of GPT.
+pub(super) const GPT: &[Usual] = &[Usual::new("unk_token", "<unk>")];
+/// Those of the first DeBERTa.
+pub(super) const DEBERTA: &[Usual] = &[
+    Usual::new("bos_token", "[CLS]"),
+    Usual::new("eos_token", "[SEP]"),
+    Usual::new("sep_token", "[SEP]"),
+    Usual::new("cls_token", "[CLS]"),
+    Usual::new("unk_token", "[UNK]"),
+    Usual::new("pad_token", "[PAD]"),
+    Usual::taking_space("mask_token", "[MASK]"),
+];
 
 const fn roberta(unknown: &'static str, mask: Usual) -> [Usual; 7] {
     [

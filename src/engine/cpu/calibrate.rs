@@ -53,7 +53,7 @@ pub(super) fn calibrate(shared: &mut Arc<Shared>, weights: &[Weight], calibratio
         let mut work = Work::new(Arc::clone(shared), Arc::clone(graph), Arc::clone(batch), plan.clone(), &mut area);
         if let Step::Quantise(value) = *step {
             let node = &graph.nodes()[value];
-            let normalised = matches!(node.op, Op::Embed { .. } | Op::AddNorm { .. } | Op::Norm { .. });
+            let normalised = matches!(node.op, Op::Embed { .. } | Op::AddNorm { .. } | Op::Norm { .. } | Op::Affine { .. });
             // SAFETY: no task runs; the value was computed by the step before.
             let seen = if normalised { largest(unsafe { work.rows(value) }, node.width) } else { Vec::new() };
             // Packing needs the weights alone.

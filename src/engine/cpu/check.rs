@@ -62,6 +62,9 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
         }
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
         Op::Add { input, residual } => width(*input) == node.width && width(*residual) == node.width,
+        Op::Affine { input, residual, weight, bias } => {
+            width(*input) == node.width && residual.is_none_or(|r| width(r) == node.width) && vector(*weight) && vector(*bias)
+        }
         Op::Gate { input, .. } => width(*input) == 2 * node.width,
         Op::Rotate { qkv, rotary: Rotary { head_size, frequencies } } => {
             let heads = head_size.checked_mul(3).is_some_and(|three| three > 0 && node.width.is_multiple_of(three));

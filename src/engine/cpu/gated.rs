@@ -1,11 +1,11 @@
-//! Sums, gates and rotary positions: what newer encoders do row by row between their products.
+//! Sums, scaled columns, gates and rotary positions: what some encoders do row by row between their products.
 //!
 //! Tasks of [`Work`]: each reads rows of earlier values and writes rows of its own. Activations are the kernels'; the rest is plain
 //! arithmetic, the same on every instruction set.
 
 use super::gemm::PANEL;
 use super::ops::Work;
-use crate::engine::graph::{Activation, Half, Op, Rotary, ValueId};
+use crate::engine::graph::{Activation, Half, Op, Rotary, ValueId, WeightId};
 
 impl Work {
     /// The sum of two rows.
@@ -17,6 +17,30 @@ impl Work {
             // SAFETY: both inputs are complete; this task alone writes its chunk's rows.
             let (out, x, y) = unsafe { (self.write(step, row), self.read(input.index(), row), self.read(residual.index(), row)) };
             out.iter_mut().zip(x.iter().zip(y)).for_each(|(out, (x, y))| *out = x + y);
+        }
+    }
+
+    /// The sum of two rows, or one row, scaled and shifted column by column.
+    ///
+    /// # Safety
+    /// As [`Work::task`].
+    pub(super) unsafe fn affine(
+        &self,
+        step: usize,
+        task: usize,
+        (input, residual): (ValueId, Option<ValueId>),
+        (weight, bias): (WeightId, WeightId),
+    ) {
+        let (weight, bias) = (self.vector(weight), self.vector(bias));
+        for row in self.chunk(step, task) {
+            // SAFETY: both inputs are complete; this task alone writes its chunk's rows.
+            let (out, x) = unsafe { (self.write(step, row), self.read(input.index(), row)) };
+            // SAFETY: as above.
+            match residual.map(|residual| unsafe { self.read(residual.index(), row) }) {
+                Some(y) => out.iter_mut().zip(x.iter().zip(y)).for_each(|(out, (x, y))| *out = x + y),
+                None => out.copy_from_slice(x),
+            }
+            out.iter_mut().zip(weight.iter().zip(bias)).for_each(|(out, (weight, bias))| *out = *out * weight + bias);
         }
     }
 

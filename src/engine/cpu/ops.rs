@@ -82,6 +82,7 @@ impl Work {
                 Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, Some(*residual), norm),
                 Op::Norm { input, norm } => self.add_norm(step, task, *input, None, norm),
                 Op::Add { input, residual } => self.add(step, task, *input, *residual),
+                Op::Affine { input, residual, weight, bias } => self.affine(step, task, (*input, *residual), (*weight, *bias)),
                 Op::Gate { input, activation, activated } => self.gate(step, task, *input, (*activation, *activated)),
                 Op::Rotate { qkv, rotary } => self.rotate(step, task, *qkv, rotary),
                 Op::Neighbours { input, size } => self.neighbours(step, task, *input, *size),

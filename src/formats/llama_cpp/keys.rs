@@ -14,7 +14,7 @@ use crate::quant::Dtype;
 /// Key and field of each whole number; the first name of a field is the usual one, the others are some families'.
 const SIZES: &[(&str, &[&str])] = &[
     ("context_length", &["max_position_embeddings", "n_positions"]),
-    ("embedding_length", &["hidden_size", "dim", "n_embd"]),
+    ("embedding_length", &["hidden_size", "dim", "n_embd", "emb_dim"]),
     ("feed_forward_length", &["intermediate_size", "hidden_dim", "n_inner"]),
     ("block_count", &["num_hidden_layers", "n_layers", "n_layer"]),
     ("attention.head_count", &["num_attention_heads", "n_heads", "n_head"]),
@@ -25,12 +25,26 @@ fn stated(config: &Json, names: &[&'static str]) -> Option<(&'static str, u64)> 
     names.iter().find_map(|name| Some((*name, config.get(*name)?.as_u64()?)))
 }
 
+/// Where config.json states no width of the feed-forward layers, they are so many times as wide as the rows (GPT, XLM).
+const FEED_FORWARD: (&str, u64) = ("feed_forward_length", 4);
+
+/// The size behind `key`, one of [`SIZES`], as far as config.json says it.
+fn size(config: &Json, key: &str) -> Option<u64> {
+    let names = |key: &str| SIZES.iter().find(|(k, _)| *k == key).map(|(_, names)| *names);
+    let said = |key: &str| stated(config, names(key)?).map(|(_, number)| number);
+    said(key).or_else(|| if key == FEED_FORWARD.0 { said("embedding_length")?.checked_mul(FEED_FORWARD.1) } else { None })
+}
+
+/// Architectures of tokens that do not see what follows them.
+const CAUSAL_ONES: &[&str] = &["gpt2-encoder", "gpt-encoder"];
+
 const EPSILON: &str = "attention.layer_norm_epsilon";
 
 const EPSILON_FIELD: &str = "layer_norm_eps";
 
 /// The architectures whose field of the epsilon is not the usual one: field, and number where it is not stated.
-const EPSILON_FIELDS: &[(&str, &str, f64)] = &[("modern-bert", "norm_eps", 1e-5)];
+const EPSILON_FIELDS: &[(&str, &str, f64)] =
+    &[("modern-bert", "norm_eps", 1e-5), ("gpt2-encoder", "layer_norm_epsilon", 1e-5), ("gpt-encoder", "layer_norm_epsilon", 1e-5)];
 
 /// The authors' form of NomicBERT's config.json.
 const AUTHORS_EPSILON: &str = "layer_norm_epsilon";
@@ -87,7 +101,7 @@ pub(in super::super) fn file_type(linear: Dtype) -> Option<u32> {
 pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option<&Json>, ranks: bool, into: &mut Metadata) -> Result<()> {
     let arch = family.architecture;
     for (key, names) in SIZES {
-        let Some(size) = stated(config, names).and_then(|(_, n)| u32::try_from(n).ok()) else {
+        let Some(size) = size(config, key).and_then(|n| u32::try_from(n).ok()) else {
             return fail(ErrorKind::InvalidFile, format!("config.json: {} is missing or not a size; a GGUF file needs it", names[0]));
         };
         into.set(format!("{arch}.{key}"), Value::U32(size));
@@ -96,7 +110,7 @@ pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option
     let epsilon = config.get(field).and_then(Json::as_f64).unwrap_or(default);
     into.set(format!("{arch}.{EPSILON}"), Value::F32(epsilon as f32));
     more_keys::describe(arch, config, into);
-    into.set(format!("{arch}.{CAUSAL}"), Value::Bool(false));
+    into.set(format!("{arch}.{CAUSAL}"), Value::Bool(CAUSAL_ONES.contains(&arch)));
     let number = if ranks { 4 } else { pooling.and_then(pooling_number).unwrap_or(0) };
     into.set(format!("{arch}.{POOLING}"), Value::U32(number as u32));
     if let Some(labels) = labels(config).filter(|_| ranks) {
@@ -168,7 +182,7 @@ fn epsilon(key: &str, metadata: &Metadata) -> Result<Option<f64>> {
 
 fn refuse_causal(arch: &str, metadata: &Metadata) -> Result<()> {
     let causal = format!("{arch}.{CAUSAL}");
-    if metadata.flag(&causal)? == Some(true) {
+    if metadata.flag(&causal)? == Some(true) && !CAUSAL_ONES.contains(&arch) {
         let told = format!("setting {causal:?} is true: a model that does not see what follows is not an encoder");
         return fail(ErrorKind::Unsupported, told);
     }

@@ -8,6 +8,7 @@ has tokenizer.json, another the files of the vocabulary alone, from which the re
 """
 import json
 import tempfile
+import zlib
 from pathlib import Path
 
 import models
@@ -15,9 +16,11 @@ from models import LONG, PAIRS, SPECIAL, TEXTS, VOCABULARY, WORDS, make, write_j
 
 import restated
 import sentencepiece
-from tokenizers import ByteLevelBPETokenizer, Tokenizer, decoders, models as kinds, normalizers, pre_tokenizers, processors, trainers
-from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, BigBirdConfig, BigBirdModel, BigBirdTokenizer, CamembertConfig, CamembertTokenizer, DebertaV2Config, DebertaV2Tokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GteConfig, LongformerConfig,
-                          ModernBertConfig, MPNetConfig, MPNetTokenizer, NomicBertConfig, PreTrainedTokenizerFast, RobertaConfig, RobertaTokenizer, XLMRobertaConfig, XLMRobertaTokenizer)
+import torch
+from tokenizers import ByteLevelBPETokenizer, CharBPETokenizer, Tokenizer, decoders, models as kinds, normalizers, pre_tokenizers, processors, trainers
+from transformers import (AlbertConfig, AlbertTokenizer, BertTokenizer, BigBirdConfig, BigBirdModel, BigBirdTokenizer, CamembertConfig, CamembertTokenizer, DebertaConfig, DebertaTokenizer, DebertaV2Config, DebertaV2Tokenizer, DistilBertConfig, ElectraConfig, ErnieConfig, GPT2Config, GteConfig,
+                          LongformerConfig, MobileBertConfig, ModernBertConfig, MPNetConfig, MPNetTokenizer, NomicBertConfig, OpenAIGPTConfig, OpenAIGPTTokenizer, PreTrainedTokenizerFast, RobertaConfig, RobertaTokenizer, XLMConfig, XLMRobertaConfig,
+                          XLMRobertaTokenizer)
 
 # Special tokens of these families inside a text, among them the padding that takes no position.
 TEXTS[7] = "<mask> inside a text, <pad> and </s> too <pad><pad> [MASK] at the end"
@@ -29,9 +32,13 @@ def sizes(hidden, heads, layers, inner, act, vocab, positions, **more):
                 max_position_embeddings=positions, **more)
 
 
+FIRST = {"roberta": ["<s>", "<pad>", "</s>", "<unk>", "<mask>"], "deberta": ["[CLS]", "[PAD]", "[SEP]", "[UNK]", "[MASK]"]}
+
+
 def byte_level(spec, trunk):
-    """RoBERTa's tokenizer. `first` are the tokens with the lowest ids."""
-    size, first = spec["config"]["vocab_size"], spec.get("first", ["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
+    """RoBERTa's tokenizer, or the first DeBERTa's. `first` are the tokens with the lowest ids."""
+    size, first = spec["config"]["vocab_size"], spec.get("first") or FIRST.get(spec["family"], FIRST["roberta"])
+    kind = DebertaTokenizer if spec["family"] == "deberta" else RobertaTokenizer
     trainer = ByteLevelBPETokenizer()
     trainer.train_from_iterator(CORPUS, vocab_size=size, special_tokens=first, show_progress=False)
     with tempfile.TemporaryDirectory() as scratch:
@@ -44,24 +51,41 @@ def byte_level(spec, trunk):
         trunk.mkdir(parents=True, exist_ok=True)
         write_json(trunk / "vocab.json", vocab)
         (trunk / "merges.txt").write_text(merges, encoding="utf-8")
-        write_json(trunk / "tokenizer_config.json", dict(tokenizer_class="RobertaTokenizer") | settings)
+        write_json(trunk / "tokenizer_config.json", dict(tokenizer_class=kind.__name__) | settings)
         return
     pairs = [tuple(line.split(" ")) for line in merges.splitlines() if not line.startswith("#")]
-    RobertaTokenizer(vocab=vocab, merges=pairs, **settings).save_pretrained(trunk)
+    kind(vocab=vocab, merges=pairs, **settings).save_pretrained(trunk)
 
 
 def generic(spec, trunk):
-    """A tokenizer.json of no class of its own, as ModernBERT's: byte-level BPE between [CLS] and [SEP]."""
+    """A tokenizer.json of no class of its own, as ModernBERT's: byte-level BPE between [CLS] and [SEP], or before the end of a text (GPT-2)."""
+    causal = spec["family"] == "gpt2"
     tokenizer = Tokenizer(kinds.BPE())
-    tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.decoder = normalizers.NFC(), pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
-    names = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    if not causal:
+        tokenizer.normalizer = normalizers.NFC()
+    tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    names = ["<|endoftext|>"] if causal else ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.BpeTrainer(vocab_size=spec["config"]["vocab_size"], special_tokens=names, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(CORPUS, trainer)
     assert tokenizer.get_vocab_size() == spec["config"]["vocab_size"], tokenizer.get_vocab_size()
-    ends = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
-    tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=ends)
-    roles = dict(pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]")
+    ends = [(name, tokenizer.token_to_id(name)) for name in ("[CLS]", "[SEP]", "<|endoftext|>") if name in names]
+    first, last = ("", " <|endoftext|>") if causal else ("[CLS] ", " [SEP]")
+    tokenizer.post_processor = processors.TemplateProcessing(single=f"{first}$A{last}", pair=f"{first}$A{last} $B{last}", special_tokens=ends)
+    roles = dict(eos_token="<|endoftext|>", pad_token="<|endoftext|>") if causal else dict(pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", mask_token="[MASK]")
     PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=spec["limit"], model_input_names=["input_ids", "attention_mask"], **roles).save_pretrained(trunk)
+
+
+def letters(spec, trunk):
+    """GPT's tokenizer: BPE over lower-cased words. A template ends texts, so that an empty one has a token."""
+    trainer = CharBPETokenizer(lowercase=True, suffix="</w>", bert_normalizer=True)
+    trainer.train_from_iterator(CORPUS, vocab_size=spec["config"]["vocab_size"], special_tokens=["<unk>", "<end>"], min_frequency=1, show_progress=False)
+    made = json.loads(trainer.to_str())["model"]
+    tokenizer = OpenAIGPTTokenizer(vocab=made["vocab"], merges=[tuple(pair) for pair in made["merges"]], model_max_length=spec["limit"])
+    inner = tokenizer.backend_tokenizer
+    inner.post_processor = processors.TemplateProcessing(single="$A <end>", pair="$A <end> $B <end>", special_tokens=[("<end>", made["vocab"]["<end>"])])
+    roles = dict(unk_token="<unk>", eos_token="<end>", pad_token="<end>", model_max_length=spec["limit"], model_input_names=["input_ids", "attention_mask"])
+    PreTrainedTokenizerFast(tokenizer_object=inner, **roles).save_pretrained(trunk)
+    assert inner.get_vocab_size() == spec["config"]["vocab_size"], inner.get_vocab_size()
 
 
 # Class, file and the pieces that its model of SentencePiece begins with.
@@ -188,9 +212,34 @@ FAMILIES = {
     "tiny-gte-new": family("new", restated.NewConfig, wordpiece, 80, sizes(36, 3, 2, 44, "gelu", 400, 80, type_vocab_size=1, rope_theta=300.0,
                                                                           rope_scaling=dict(type="ntk", factor=8.0))),
     "tiny-gte-new-apart": family("new", restated.NewConfig, wordpiece, 40, sizes(24, 2, 2, 30, "gelu", 380, 40, pack_qkv=False), files="vocab"),
+    # Version 1: both terms, distances up to the whole length, no positions in the embeddings.
+    "tiny-deberta-v1": family("deberta", DebertaConfig, byte_level, 60, sizes(32, 4, 2, 44, "gelu", 400, 60, **DISTANCES, max_relative_positions=-1, position_biased_input=False,
+                              pos_att_type="c2p|p2c"), pooler=False),
+    # Distances beyond eight are alike; one term, and positions in both ways.
+    "tiny-deberta-v1-near": family("deberta", DebertaConfig, byte_level, 40, sizes(24, 2, 2, 30, "gelu", 380, 40, **DISTANCES, max_relative_positions=9, type_vocab_size=2,
+                                   pos_att_type=["p2c"]), pooler=False),
+    # Everything that MobileBERT is known for.
+    "tiny-mobilebert": family("mobilebert", MobileBertConfig, wordpiece, 40, sizes(36, 2, 2, 30, "relu", 400, 40, embedding_size=12, intra_bottleneck_size=16,
+                              num_feedforward_networks=3), calm=0.5),
+    # Norms, one bottleneck for all of attention, one feed-forward part, no trigrams, and a pooler that is the first token.
+    "tiny-mobilebert-norms": family("mobilebert", MobileBertConfig, wordpiece, 36, sizes(32, 4, 2, 20, "gelu", 380, 36, embedding_size=20, intra_bottleneck_size=24,
+                                    num_feedforward_networks=1, use_bottleneck_attention=True, trigram_input=False, normalization_type="layer_norm",
+                                    classifier_activation=False)),
+    # No bottleneck, embeddings as wide as the rows.
+    "tiny-mobilebert-wide": family("mobilebert", MobileBertConfig, wordpiece, 36, sizes(24, 2, 1, 20, "relu", 380, 36, embedding_size=24, use_bottleneck=False,
+                                   num_feedforward_networks=2, trigram_input=False)),
+    # XLM's own tokenizer needs Moses; a tokenizer.json is what opens. Languages are chosen by name.
+    "tiny-xlm": family("xlm", XLMConfig, generic, 40, dict(emb_dim=32, n_layers=2, n_heads=4, vocab_size=400, max_position_embeddings=40, n_langs=3, use_lang_emb=True,
+                       lang2id={"en": 0, "fr": 1, "zh": 2}, id2lang={0: "en", 1: "fr", 2: "zh"}, pad_token_id=0), pooler=False),
+    # One language, sines and cosines, ReLU.
+    "tiny-xlm-sines": family("xlm", XLMConfig, generic, 36, dict(emb_dim=24, n_layers=1, n_heads=2, vocab_size=380, max_position_embeddings=36, n_langs=1, gelu_activation=False,
+                             sinusoidal_embeddings=True, pad_token_id=0, layer_norm_eps=1e-5), pooler=False),
+    "tiny-gpt2": family("gpt2", GPT2Config, generic, 40, dict(n_embd=32, n_layer=3, n_head=4, n_positions=40, vocab_size=400, bos_token_id=0, eos_token_id=0), pooler=False,
+                        pooling=["lasttoken"]),
+    "tiny-gpt": family("openai-gpt", OpenAIGPTConfig, letters, 36, dict(n_embd=24, n_layer=2, n_head=2, n_positions=36, vocab_size=420), pooler=False, pooling=["weightedmean"]),
 }
-for i, spec in enumerate(FAMILIES.values()):
-    spec["seed"] = 200 + i
+for name, spec in FAMILIES.items():
+    spec["seed"] = zlib.crc32(name.encode())  # of the name alone, so that no row depends on its place
     if spec.get("files") == "vocab":
         spec["style"] = "plain"  # sentence-transformers would write tokenizer.json
 
@@ -227,6 +276,17 @@ class Answers(models.Answers):
     def sentences(self):
         self.encode("the folder's own configuration", {})
         self.encode("cut on the left", dict(max_tokens="12", truncation="left"), models.SOME, limit=12, side="left")
+        self.languages()
+
+    @torch.inference_mode()
+    def languages(self):
+        """A language's embedding at each token."""
+        if not getattr(self.trunk.config, "use_lang_emb", False) or self.trunk.config.n_langs == 1:
+            return
+        for name, number in self.trunk.config.lang2id.items():
+            tokens = [torch.tensor([self.ids(TEXTS[t])["input_ids"]]) for t in models.SOME]
+            vectors = [self.trunk(ids, langs=torch.full_like(ids, number)).last_hidden_state[0].numpy() for ids in tokens]
+            self.keep(f"in language {name}", dict(vectors="token", language=name), models.SOME, vectors)
 
 
 if __name__ == "__main__":

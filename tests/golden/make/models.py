@@ -113,6 +113,15 @@ def randomise(module, seed):
     return module.eval()
 
 
+def calm(module, factor):
+    """Smaller matrices in layers: without norms rows grow from one to the next, until fp32 itself is no measure."""
+    with torch.no_grad():
+        for name, p in module.named_parameters():
+            if p.ndim > 1 and "embeddings" not in name:
+                p *= factor
+    return module
+
+
 def write_json(path, value):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -154,7 +163,7 @@ def write_trunk(spec, trunk, seed):
         model = AutoModel.from_config(config)
     else:
         model = BertForPreTraining(config) if legacy else BertModel(config, add_pooling_layer=spec.get("pooler", True))
-    model = randomise(model, seed).to(spec.get("dtype", torch.float32))
+    model = calm(randomise(model, seed), spec.get("calm", 1)).to(spec.get("dtype", torch.float32))
     model.save_pretrained(trunk, max_shard_size=spec.get("shard", "1GB"))
     if "names" in spec:
         rename_weights(spec, trunk)
@@ -163,7 +172,7 @@ def write_trunk(spec, trunk, seed):
 
 def modules_of(spec, trunk, seed):
     """The sentence-transformers modules after the trunk."""
-    hidden = spec["config"].get("hidden_size") or spec["config"]["dim"]
+    hidden = next(spec["config"][name] for name in ("hidden_size", "dim", "emb_dim", "n_embd") if name in spec["config"])
     width = hidden * len(spec["pooling"])
     modules = [Pooling(hidden, tuple(spec["pooling"]), include_prompt=spec.get("include_prompt", True))]
     for i, (out, activation, bias) in enumerate(spec.get("dense", [])):

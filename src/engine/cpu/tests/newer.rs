@@ -1,4 +1,4 @@
-//! Windows, causal attention, slopes, rotary positions, gates and sums: each by its definition, on every table; and a layer of all of them
+//! Windows, causal attention, slopes, rotary positions, gates, sums and scaled columns: each by its definition, on every table; and a layer of all of them
 //! for the whole runs.
 
 use super::*;
@@ -20,7 +20,10 @@ pub(super) fn layer(g: &mut Graph, x: ValueId, norm: Norm, weight: &mut impl FnM
     let wide = g.linear(normed, weight(Role::Matrix, 70, 36), None, Activation::Identity, 70);
     let gated = g.gate(wide, Activation::Silu, Half::Second);
     let narrow = g.linear(gated, weight(Role::Matrix, 36, 35), None, Activation::Identity, 36);
-    g.add(narrow, attended)
+    let sum = g.add(narrow, attended);
+    let (Some(shift), scale) = (norm.bias, norm.weight) else { panic!("the norm of these tests shifts") };
+    let scaled = g.affine(sum, None, (scale, shift));
+    g.affine(scaled, Some(attended), (scale, shift))
 }
 
 /// Whether each of `got` is near `want`.
@@ -145,6 +148,30 @@ fn a_gate_is_one_half_activated_times_the_other() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn columns_are_scaled_and_shifted_with_and_without_a_residual() {
+    let mut numbers = Numbers(13);
+    for width in [1, 7, 32, 45] {
+        let (mut weights, mut g, x) = rows(70, width);
+        for name in ["scale", "shift"] {
+            let bytes = numbers.take(width).iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>();
+            let tensors = vec![Tensor::new(Dtype::F32, vec![width], Bytes::owned(bytes)).unwrap()];
+            weights.push(Weight { name: name.into(), role: Role::Vector, tensors });
+        }
+        let once = g.affine(x, None, (WeightId(1), WeightId(2)));
+        g.affine(once, Some(x), (WeightId(2), WeightId(1)));
+        let engine = Engine::new(&weights, None, None).unwrap();
+        let got = engine.run(&Arc::new(g), &batch(&[33, 70]), 1, &Control::default()).unwrap().unwrap();
+        let [given, scale, shift] = [0, 1, 2].map(|i: usize| weights[i].tensors[0].to_f32());
+        let want: Vec<f32> = given
+            .iter()
+            .enumerate()
+            .map(|(i, x)| (x * scale[i % width] + shift[i % width] + x) * shift[i % width] + scale[i % width])
+            .collect();
+        assert_eq!(got[33 * width..], want, "width {width}");
     }
 }
 
