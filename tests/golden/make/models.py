@@ -49,6 +49,10 @@ token fill blank question answer machine learning river water house city fast sl
 VOCABULARY = list(dict.fromkeys(SPECIAL + list(LETTERS) + ["##" + c for c in LETTERS] + SIGNS + OTHER + ["##" + c for c in "çéèàöüßñşığайо語本"] + WORDS
                                 + [w.capitalize() for w in WORDS if w.isalpha()] + list(LETTERS.upper()[:26])))
 
+# The vocabulary of a Chinese model: characters, and those that continue something; hardly a word.
+CHINESE = list(dict.fromkeys(SPECIAL + [c for c in OTHER if c >= "\u2e80"] + list("。，！？“”、：；《》（）") + ["##" + c for c in OTHER if "\u4e00" <= c <= "\u9fff"] + list(LETTERS)
+                             + ["##" + c for c in LETTERS] + ["the", "##the", "in", "##ing"]))
+
 LONG = " ".join(WORDS[i * 7 % 150] + ("." if i % 11 == 10 else "") for i in range(90))
 TEXTS = [
     "The quick brown fox jumps over the lazy dog.", "", "a", "今天天气很好，我们去公园。", "I ❤️ search 🔍 and 👩‍💻!", "Crème brûlée à la carte, naïve façade, Ångström",
@@ -89,6 +93,10 @@ FOLDERS = {
     "tiny-prefix": dict(config=bert(16, 2, 2, 31, "gelu", 299, 40), style="plain", names="prefix", tokenizer=dict(strip_accents=False)),
     "tiny-pretraining": dict(config=bert(24, 2, 2, 48, "gelu", 427, 40), style="plain", names="legacy", files="vocab"),
     "tiny-subfolder": dict(config=bert(16, 1, 1, 20, "relu", 303, 32), style="old", pooling=["mean"], subfolder="0_Transformer"),
+    # As bert-base-cased: capitals and accents stay.
+    "tiny-cased": dict(config=bert(24, 2, 2, 40, "gelu", 421, 40), style="plain", files="vocab", tokenizer=dict(do_lower_case=False)),
+    # As bert-base-chinese: every character is a word of its own, Latin ones too where no longer piece is known.
+    "tiny-chinese": dict(config=bert(24, 2, 2, 40, "gelu", 156, 40), style="plain", files="vocab", words=CHINESE, tokenizer=dict(do_lower_case=False)),
 }
 
 
@@ -130,8 +138,8 @@ def write_json(path, value):
 def write_tokenizer(spec, trunk):
     """tokenizer.json and tokenizer_config.json as transformers 5 writes them, or vocab.txt and what went with it in version 4."""
     settings = dict(model_max_length=spec["config"]["max_position_embeddings"]) | spec.get("tokenizer", {})
-    words = VOCABULARY[: spec["config"]["vocab_size"]]
-    assert len(words) == spec["config"]["vocab_size"]
+    words = spec.get("words", VOCABULARY)[: spec["config"]["vocab_size"]]
+    assert len(words) == spec["config"]["vocab_size"], len(words)
     tokenizer = BertTokenizer(vocab={w: i for i, w in enumerate(words)}, **settings)
     tokenizer.save_pretrained(trunk)
     if spec["style"] != "new":
