@@ -1,6 +1,9 @@
 //! Does the command line keep its word? The real binary, on a small committed model: forms, streams, errors, exit codes.
 #![cfg(feature = "cli")]
 
+#[cfg(feature = "train")]
+#[path = "cli/corpus.rs"]
+mod corpus;
 #[path = "cli/heads.rs"]
 mod heads;
 #[path = "cli/store.rs"]

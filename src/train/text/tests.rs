@@ -1,5 +1,7 @@
 use std::io::Write;
 
+use proptest::prelude::*;
+
 use super::*;
 
 /// What files hold, sentences as text and ends of documents as `|`.
@@ -119,5 +121,32 @@ fn hostile_text_is_read_and_reported() {
         }
         let json = format!("{{\"text\":\"{long}\"}}");
         assert!(read(&[("long", json.as_bytes())], &form(TextForm::JsonLines)).unwrap().1.sentences >= 160);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_text_or_an_error(bytes in proptest::collection::vec(any::<u8>(), 0..300), which in 0..3usize, split in any::<bool>()) {
+        // `read` marks the ends of documents by it.
+        let bytes: Vec<u8> = bytes.into_iter().filter(|byte| *byte != b'|').collect();
+        let settings = TextSettings { split, ..form(TextForm::ALL[which].1) };
+        if let Ok((found, report, inputs)) = read(&[("a", &bytes)], &settings) {
+            prop_assert_eq!(found.matches("/|").count() as u64, report.documents);
+            prop_assert!(report.sentences >= report.documents && inputs[0].bytes == bytes.len() as u64);
+        }
+    }
+
+    #[test]
+    fn no_letter_of_a_text_is_lost(text in "[a-zA-Z .!?。！？…\n\r\t\u{4e00}-\u{4e10}é\"”)]{0,200}", longest in 4usize..40) {
+        let letters = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+        prop_assert_eq!(letters(&sentences(&text).collect::<String>()), letters(&text));
+        let mut lines = Lines::new(text.as_bytes(), longest);
+        let mut joined = String::new();
+        while let Some(piece) = lines.next().unwrap() {
+            prop_assert!(piece.text.len() <= longest && (piece.ends_line || !piece.text.is_empty()));
+            joined += &piece.text;
+        }
+        prop_assert_eq!(letters(&joined), letters(&text));
+        prop_assert_eq!(lines.replaced, 0);
     }
 }

@@ -74,7 +74,9 @@ impl Alphabet {
                 }
             })
             .count();
-        by_count.truncate(wanted.min(settings.alphabet.unwrap_or(usize::MAX)));
+        let rare = by_count.split_off(wanted.min(settings.alphabet.unwrap_or(usize::MAX)));
+        // Braces are rare in prose, and yet what the next text may be full of.
+        by_count.extend(rare.into_iter().filter(|(c, _)| c.is_ascii_graphic() && settings.alphabet.is_none()));
         // Bytes are all there: no text is unknown.
         let bytes = if settings.kind.name == "bpe" { ByteLevel::alphabet().into_iter().collect() } else { Vec::new() };
         let left_out = different - by_count.len();

@@ -14,7 +14,7 @@ pub struct VocabularySettings {
     pub size: usize,
     /// A pair of pieces becomes a piece where it occurs so often; a character counts where it does. For unigram a word does.
     pub min_frequency: u64,
-    /// The share of all characters of the text, counted as often as they occur, that must be in the vocabulary; the rarest are left out.
+    /// The share of all characters of the text, counted as often as they occur, that must be in the vocabulary; the rarest are left out, but for those of ASCII.
     pub coverage: f64,
     /// Characters at most, the most frequent ones; none means as many as `coverage` asks for.
     pub alphabet: Option<usize>,
@@ -114,7 +114,7 @@ impl VocabularySettings {
         Setting {
             name: "coverage",
             values: "a share from 0 to 1",
-            help: "The share of the text's characters that must be in the vocabulary, the rarest are left out; 0.9999 if not given",
+            help: "The share of the text's characters that must be in the vocabulary, the rarest are left out, but for those of ASCII; 0.9999 if not given",
             apply: |s, v| {
                 s.coverage = v.parse().map_err(|_| Error::new(ErrorKind::InvalidArgument, "not a number"))?;
                 Ok(())

@@ -131,11 +131,11 @@ fn the_normaliser_is_as_asked() {
 
 #[test]
 fn rare_characters_are_left_out_and_told() {
-    let text = format!("{}x☃y\n", "alpha beta\n".repeat(1000));
+    let text = format!("{}☃ ☁ ☂ {{\n", "alpha beta\n".repeat(1000));
     let made = learn(&text, &VocabularySettings { size: 100, min_frequency: 1, coverage: 0.999, ..VocabularySettings::default() }).unwrap();
     assert_eq!(made.report.characters.1, 3);
     let tokenizer = opened(&made.files().unwrap(), true);
-    assert_eq!(tokens(&tokenizer, "alpha ☃"), ["[CLS]", "alpha", "[UNK]", "[SEP]"]);
+    assert_eq!(tokens(&tokenizer, "alpha ☃ {"), ["[CLS]", "alpha", "[UNK]", "{", "[SEP]"]);
     let all = VocabularySettings { size: 100, min_frequency: 1, coverage: 1.0, ..VocabularySettings::default() };
     assert_eq!(learn(&text, &all).unwrap().report.characters.1, 0);
     let two = VocabularySettings { size: 100, alphabet: Some(2), ..VocabularySettings::default() };
