@@ -78,7 +78,14 @@ pub(in super::super) fn tokenizer_json(metadata: &Metadata) -> Result<Option<Vec
 /// Writes the keys for a tokenizer that llama.cpp has too; other kinds are in tokenizer.json alone. `rows` is the number of rows
 /// of the token embedding, which llama.cpp wants to be that of the tokens.
 pub(in super::super) fn describe_tokenizer(files: &TokenizerFiles, lower_case: bool, rows: usize, into: &mut Metadata) -> Result<()> {
-    wordpiece::describe(files, lower_case, rows, into)
+    wordpiece::describe(files, lower_case, rows, into)?;
+    bpe::describe(files, rows, into)
+}
+
+/// The special token that tokenizer_config.json or special_tokens_map.json calls `field`.
+pub(super) fn named(files: &TokenizerFiles, field: &str) -> Option<String> {
+    let said = [&files.config, &files.special_tokens].into_iter().flatten().find_map(|file| file.get(field).filter(|v| !v.is_null()))?;
+    said.as_str().or_else(|| said.get("content").and_then(Json::as_str)).map(str::to_owned)
 }
 
 impl Vocabulary {

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 use super::super::TokenizerFiles;
 use super::super::gguf::{Array, Metadata, Value};
-use super::vocabulary::{CONTROL, NORMAL, UNKNOWN, UNUSED, Vocabulary, token_map};
+use super::vocabulary::{CONTROL, NORMAL, UNKNOWN, UNUSED, Vocabulary, named, token_map};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
 const WORD_START: char = '\u{2581}';
@@ -91,12 +91,8 @@ fn token(piece: &str, special: bool) -> String {
 /// Writes the keys of a WordPiece tokenizer; nothing for other kinds.
 pub(super) fn describe(files: &TokenizerFiles, lower_case: bool, rows: usize, into: &mut Metadata) -> Result<()> {
     let Some(read) = Pieces::read(files)? else { return Ok(()) };
-    let named = |field: &str, usual: &str| -> String {
-        let said = [&files.config, &files.special_tokens].into_iter().flatten().find_map(|file| file.get(field).filter(|v| !v.is_null()));
-        let text = said.and_then(|v| v.as_str().or_else(|| v.get("content").and_then(Json::as_str)));
-        text.unwrap_or(usual).to_owned()
-    };
-    let special: Vec<(&str, String)> = NAMED.iter().map(|(key, field, usual, _)| (*key, named(field, usual))).collect();
+    let text = |field: &str, usual: &str| named(files, field).unwrap_or_else(|| usual.to_owned());
+    let special: Vec<(&str, String)> = NAMED.iter().map(|(key, field, usual, _)| (*key, text(field, usual))).collect();
     let is_special = |piece: &str| read.special.iter().any(|s| s == piece) || special.iter().any(|(_, s)| s == piece);
     // llama.cpp has as many tokens as the embedding has rows; ids beyond the embedding are an error when the model is opened.
     let (mut tokens, mut types) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
