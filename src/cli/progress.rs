@@ -9,6 +9,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Of a stream of texts, whose end is not known.
 const TEXTS: &str = "{spinner} {human_pos} texts, {per_sec}, {elapsed}";
+/// Of the steps of a run.
+#[cfg(feature = "train")]
+const STEPS: &str = "{bar:30} {pos}/{len} {msg}, {eta} left";
 /// Of what cannot tell how far it is.
 const STAGE: &str = "{spinner} {msg}";
 /// Of bytes whose end is not known.
@@ -39,6 +42,21 @@ impl Progress {
     #[cfg(feature = "train")]
     pub fn amount() -> Progress {
         Self::new(AMOUNT, std::io::stderr().is_terminal())
+    }
+
+    /// For the steps of a run.
+    #[cfg(feature = "train")]
+    pub fn steps() -> Progress {
+        Self::new(STEPS, std::io::stderr().is_terminal())
+    }
+
+    /// Step `done` of `all` is done; what else there is to say.
+    #[cfg(feature = "train")]
+    pub fn run(&mut self, done: u64, all: u64, message: &str) {
+        self.of(usize::try_from(done).unwrap_or(usize::MAX), usize::try_from(all).unwrap_or(usize::MAX));
+        if let Some(bar) = &self.bar {
+            bar.set_message(message.to_owned());
+        }
     }
 
     fn new(form: &'static str, wanted: bool) -> Progress {

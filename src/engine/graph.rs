@@ -485,6 +485,18 @@ impl Graph {
         needed
     }
 
+    /// The same operations with every attention looking as far as `span`: backwards alone for a model that learns from left to right.
+    #[cfg(feature = "train")]
+    #[must_use]
+    pub fn looking(mut self, span: Span) -> Graph {
+        for node in &mut self.nodes {
+            if let Op::Attention { attention, .. } = &mut node.op {
+                attention.span = span;
+            }
+        }
+        self
+    }
+
     /// Makes `value` the result: drops the operations that it does not need. Returns the shorter graph.
     #[must_use]
     pub fn ending_in(&self, value: ValueId) -> Graph {

@@ -3,6 +3,8 @@
 //! One file a command: its flags, and its call into [`crate::train`]. `text` has the flags of commands that read text. Results go to files
 //! and standard output, progress and messages to standard error; exit codes are those of `cloze`.
 
+mod pretrain;
+mod settings_file;
 mod shards;
 mod text;
 mod vocab;
@@ -16,7 +18,7 @@ use super::{Program, Verb};
 use crate::error::Result;
 use crate::train::Tokenizer;
 
-const COMMANDS: &[Verb] = &[vocab::VERB, shards::VERB];
+const COMMANDS: &[Verb] = &[vocab::VERB, shards::VERB, pretrain::VERB];
 
 pub(super) const CLOZE_TRAIN: Program = Program {
     name: "cloze-train",
