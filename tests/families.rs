@@ -326,14 +326,10 @@ fn table() -> String {
         let files: Vec<String> = files.iter().map(|file| format!("`{file}`")).collect();
         let files = if files.is_empty() { "none".to_owned() } else { files.join(", ") };
         let heads = config::heads(name).into_iter().map(|(kind, answers)| format!("{}{}", kind.name(), if answers { "" } else { "*" }));
+        let heads = heads.collect::<Vec<_>>().join(", ");
+        let heads = if heads.is_empty() { "none".to_owned() } else { heads };
         let architecture = cloze::formats::names::Family::of_model_type(name).unwrap().architecture;
-        let told = [
-            format!("`{name}`"),
-            format!("{vocabulary}: {files}"),
-            heads.collect::<Vec<_>>().join(", "),
-            format!("`{architecture}`"),
-            precisions.join(", "),
-        ];
+        let told = [format!("`{name}`"), format!("{vocabulary}: {files}"), heads, format!("`{architecture}`"), precisions.join(", ")];
         rows += &format!("| {} |\n", told.join(" | "));
     }
     rows

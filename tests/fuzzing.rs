@@ -143,6 +143,12 @@ fn indexes_of_any_bytes_are_read_or_refused() {
 }
 
 #[test]
+fn word_vectors_of_any_bytes_are_read_or_refused() {
+    let files = ["txt", "vec", "bin"].map(|extension| seeds(&["golden/static"], extension)).concat();
+    run("words", &files, harness::words);
+}
+
+#[test]
 fn graphs_of_any_bytes_are_read_or_refused() {
     let folders = ["encoder-export", "pretraining-export", "encoder-script", "classifier-script"]
         .map(|name| format!("golden/checkpoints/onnx/{name}"));

@@ -57,7 +57,8 @@ pub unsafe extern "C" fn cloze_report_dimensions(report: *const cloze_report) ->
 
 /// What became of the text with number `text`, counted from 0. Each result may be NULL:
 ///
-/// - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows
+/// - `tokens`: tokens that the encoder saw, special tokens included; for windows, those of all windows; 0 where a model of static
+///   vectors knows none of the text's, whose vector is zeros then
 /// - `total`: tokens of the whole text, special tokens included, before anything was cut
 /// - `truncated`: whether tokens were left out of the vector
 /// - `windows`: number of windows, 1 where the text fits as a whole

@@ -23,7 +23,7 @@ pub(super) fn model() -> Arg {
         .value_name("MODEL")
         .required(true)
         .value_parser(clap::value_parser!(std::path::PathBuf))
-        .help("The model: a Hugging Face or sentence-transformers folder, or a GGUF file")
+        .help("The model: a Hugging Face, sentence-transformers or model2vec folder, a GGUF file, or a file of word vectors")
 }
 
 /// `-m MODEL`, and a flag for each option of opening it.

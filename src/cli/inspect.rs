@@ -268,13 +268,18 @@ impl Report {
         let tokenizer = self.tokenizer.iter().map(|t| ("tokenizer", t.clone()));
         let Some(m) = &self.model else { return tokenizer.collect() };
         let prompts: Vec<String> = m.prompts.iter().map(|(name, text)| format!("{name} = {text:?}")).collect();
-        let cut = format!("at most {} tokens, cut on the {}; positions for {}", m.max_tokens, m.truncation, m.positions);
+        let cut = match m.layers {
+            0 if m.max_tokens == m.positions => "texts of any length".to_owned(),
+            0 => format!("at most {} tokens, cut on the {}", m.max_tokens, m.truncation),
+            _ => format!("at most {} tokens, cut on the {}; positions for {}", m.max_tokens, m.truncation, m.positions),
+        };
+        let family = match m.layers {
+            0 => format!("{}, a table of {} vectors", m.family, m.vocabulary),
+            _ => format!("{}, {} layers, hidden {}, {} heads, feed-forward {}", m.family, m.layers, m.hidden, m.heads, m.intermediate),
+        };
         let vector = format!("{} values, pooling {}{}", m.dimensions, m.pooling.join(" + "), if m.normalize { ", length 1" } else { "" });
         let mut lines = vec![
-            (
-                "family",
-                format!("{}, {} layers, hidden {}, {} heads, feed-forward {}", m.family, m.layers, m.hidden, m.heads, m.intermediate),
-            ),
+            ("family", family),
             ("input", cut),
             ("vector", vector),
             ("runs as", format!("{} on {}, {} threads", m.precision, m.isa, m.threads)),

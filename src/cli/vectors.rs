@@ -102,7 +102,7 @@ impl<'a> Line<'a> {
             scales: scales.filter(|_| several),
             tokens: report.tokens,
             truncated: report.truncated,
-            total: (report.truncated || report.windows > 1).then_some(report.total),
+            total: (report.truncated || report.windows > 1 || report.tokens < report.total).then_some(report.total),
             windows: (report.windows > 1).then_some(report.windows),
         }
     }
@@ -113,8 +113,8 @@ const SHOWN: usize = 4;
 
 fn readable(input: &Input, report: &TextReport, vectors: &[Numbers], several: bool, out: &mut Out) -> Outcome {
     let tokens = match report {
-        TextReport { truncated: true, tokens, total, .. } => format!("{tokens} of {total} tokens"),
         TextReport { windows: windows @ 2.., total, .. } => format!("{total} tokens in {windows} windows"),
+        TextReport { tokens, total, .. } if tokens < total => format!("{tokens} of {total} tokens"),
         TextReport { tokens, .. } => format!("{tokens} tokens"),
     };
     let text = excerpt(&input.text, 60);

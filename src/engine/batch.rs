@@ -23,17 +23,18 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Appends a sequence of at least one token. `skip` leading tokens are left out of pooled sums, means and maxima
-    /// (the prompt, where a model says so); at least one token stays in.
+    /// Appends a sequence. `skip` leading tokens are left out of pooled sums, means and maxima (the prompt, where a model says so);
+    /// at least one token stays in. A sequence may be empty where nothing is computed of its tokens but what is pooled: that is zeros
+    /// then.
     ///
     /// # Panics
-    /// If the sequence is empty or the lengths differ.
+    /// If the lengths differ.
     pub fn push(&mut self, ids: &[u32], segments: &[u32], skip: usize) {
-        assert!(!ids.is_empty() && ids.len() == segments.len(), "a sequence has tokens, each with a segment");
+        assert!(ids.len() == segments.len(), "each token has a segment");
         self.ids.extend_from_slice(ids);
         self.segments.extend_from_slice(segments);
         self.offsets.push(self.ids.len());
-        self.skips.push(skip.min(ids.len() - 1));
+        self.skips.push(skip.min(ids.len().saturating_sub(1)));
         self.seen.push(ids.len());
     }
 
@@ -42,7 +43,7 @@ impl Batch {
     pub fn see_first(&mut self, seen: usize) {
         let tokens = self.sequences().checked_sub(1).map_or(0, |last| self.rows(last).len());
         if let Some(last) = self.seen.last_mut() {
-            *last = seen.clamp(1, tokens);
+            *last = seen.max(1).min(tokens);
         }
     }
 
@@ -100,6 +101,11 @@ impl Batch {
     /// Segment of each token.
     pub fn segments(&self) -> &[u32] {
         &self.segments
+    }
+
+    /// Whether a sequence has no token.
+    pub fn has_empty(&self) -> bool {
+        self.offsets.windows(2).any(|w| w[0] == w[1])
     }
 
     /// The longest sequence, in tokens.

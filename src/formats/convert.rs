@@ -140,10 +140,12 @@ impl Contents {
         metadata.set(ARCHITECTURE, Value::String(family.architecture.into()));
         metadata.set("general.type", Value::String("model".into()));
         metadata.set("general.name", Value::String(model_name(source, &folder.config)));
-        let ranks = items.iter().any(|item| item.gguf_name == RANKS);
-        llama_cpp::describe(family, &folder.config, folder.sentence.pooling.as_ref(), ranks, &mut metadata)?;
-        let rows = items.iter().find(|item| item.role == Role::TokenEmbedding).map_or(0, |item| item.tensor.rows());
-        llama_cpp::describe_tokenizer(&folder.tokenizer, folder.sentence.do_lower_case, rows, &mut metadata)?;
+        if family.in_llama_cpp {
+            let ranks = items.iter().any(|item| item.gguf_name == RANKS);
+            llama_cpp::describe(family, &folder.config, folder.sentence.pooling.as_ref(), ranks, &mut metadata)?;
+            let rows = items.iter().find(|item| item.role == Role::TokenEmbedding).map_or(0, |item| item.tensor.rows());
+            llama_cpp::describe_tokenizer(&folder.tokenizer, folder.sentence.do_lower_case, rows, &mut metadata)?;
+        }
         for (key, value) in [(TRUNK, trunk.as_str()), (PREFIX, prefix)] {
             if !value.is_empty() {
                 metadata.set(key, Value::String(value.to_owned()));

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::{SentenceModules, Source, Weights, checkpoint, late, modules, sentence};
+use super::{SentenceModules, Source, Weights, checkpoint, late, modules, sentence, static_vectors};
 use crate::error::{ErrorKind, Result, fail};
 use crate::quant::Bytes;
 
@@ -44,7 +44,8 @@ pub struct TokenizerFiles {
     pub special_tokens: Option<Value>,
 }
 
-/// Opens a folder in the layout of transformers or sentence-transformers, or a GGUF file, which holds the same.
+/// Opens a folder in the layout of transformers, sentence-transformers or model2vec, or a GGUF file or one of word vectors, which hold
+/// the same.
 ///
 /// # Errors
 /// `Io` for a missing file, `InvalidFile` for a malformed one, `InvalidTensor` where index and shards disagree, `Unsupported`
@@ -52,11 +53,13 @@ pub struct TokenizerFiles {
 pub fn open(source: &Source) -> Result<Folder> {
     let (dir, mut sentence) = sentence::read(source)?;
     let named = |name: &str| checkpoint::join(&dir, name);
-    let config = source.require_object(&named("config.json"))?;
+    let mut config = source.require_object(&named("config.json"))?;
     if late::is_colbert(&config) {
         sentence.late = Some(late::of_colbert(source, &dir)?);
     }
-    Ok(Folder { config, weights: checkpoint::read(source, &dir)?, tokenizer: tokenizer(source, &dir)?, sentence })
+    let mut weights = checkpoint::read(source, &dir)?;
+    static_vectors::settle(&source.label(&named("config.json")), &mut config, &mut weights, &mut sentence)?;
+    Ok(Folder { config, weights, tokenizer: tokenizer(source, &dir)?, sentence })
 }
 
 /// The tokenizer's files in a folder, empty for the source's own, whatever else is there.

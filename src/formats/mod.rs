@@ -10,6 +10,7 @@
 //! |---|---|
 //! | `source`, `mapping` | where do the files come from, and how do they become bytes? |
 //! | `huggingface` | what does the folder hold? |
+//! | `word_vectors`, `static_vectors` | how is a file of word vectors a folder, and what is a table of vectors? |
 //! | `sentence`, `modules` | what comes after the encoder: pooling, dense layers, prompts? |
 //! | `checkpoint` | which files hold the tensors, and who reads them? |
 //! | `safetensors`, `header` | where does each tensor lie in a file, and how is one written? |
@@ -46,10 +47,12 @@ pub mod safetensors;
 pub mod sentence;
 mod soundness;
 mod source;
+mod static_vectors;
 mod stored_type;
 mod tensorflow;
 mod type_choice;
 mod weights;
+mod word_vectors;
 mod zip;
 
 // Files are made of tensors: who reads files need not know where tensors are defined.
@@ -62,6 +65,7 @@ pub use nearest::nearest;
 pub use plan::TensorPlan;
 pub use sentence::{DenseModule, SentenceModules};
 pub use source::Source;
+pub use static_vectors::StaticSettings;
 pub use stored_type::stored_type;
 pub use type_choice::{Form, ResolvedTypes, TypeChoice};
 pub use weights::Weights;

@@ -2,7 +2,7 @@
 //!
 //! Supported is what embedding models use: one Transformer, one Pooling, any number of Dense, one Normalize, in this order; and what
 //! sparse encoders use: one Transformer (of older versions MLMTransformer) and one SpladePooling; and what PyLate uses: one
-//! Transformer and dense layers on its tokens. Anything else would give other vectors in
+//! Transformer and dense layers on its tokens; and static vectors: one StaticEmbedding, any number of Dense, one Normalize. Anything else would give other vectors in
 //! silence, so it is an error. `sentence` reads the files of each module.
 
 use serde::Deserialize;
@@ -14,6 +14,8 @@ use crate::error::{ErrorKind, Result, fail};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Transformer,
+    /// A table of vectors, whose mean it takes.
+    Static,
     Pooling,
     Dense,
     Normalize,
@@ -22,9 +24,10 @@ pub(super) enum Kind {
     TokenDense,
 }
 
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 7] = [
     ("Transformer", Kind::Transformer),
     ("MLMTransformer", Kind::Transformer),
+    ("StaticEmbedding", Kind::Static),
     ("Pooling", Kind::Pooling),
     ("Dense", Kind::Dense),
     ("Normalize", Kind::Normalize),
@@ -55,7 +58,7 @@ pub(super) fn classify(entries: Vec<Entry>) -> Result<Vec<(Kind, String)>> {
             return fail(
                 ErrorKind::Unsupported,
                 format!(
-                    "module {path:?} is a {class}; this version runs Transformer, Pooling, Dense, Normalize and SpladePooling of sentence_transformers, and Dense of pylate"
+                    "module {path:?} is a {class}; this version runs Transformer, StaticEmbedding, Pooling, Dense, Normalize and SpladePooling of sentence_transformers, and Dense of pylate"
                 ),
             );
         };
@@ -74,7 +77,7 @@ fn check_order(modules: &[(Kind, String)]) -> Result<()> {
     const ORDER: &str = "this version runs one Transformer, one Pooling, any number of Dense and one Normalize, in this order";
     match modules.first() {
         None => return fail(ErrorKind::InvalidFile, "the list of modules is empty"),
-        Some((Kind::Transformer, _)) => {}
+        Some((Kind::Transformer | Kind::Static, _)) => {}
         Some((other, dir)) => return fail(ErrorKind::Unsupported, format!("the first module, {dir:?}, is a {other:?}; {ORDER}")),
     }
     for pair in modules.windows(2) {
@@ -84,6 +87,10 @@ fn check_order(modules: &[(Kind, String)]) -> Result<()> {
         }
         if kind < before {
             return fail(ErrorKind::Unsupported, format!("module {dir:?}, a {kind:?}, comes after a {before:?}; {ORDER}"));
+        }
+        if *before == Kind::Static && !matches!(kind, Kind::Dense | Kind::Normalize) {
+            let told = format!("module {dir:?}, a {kind:?}, comes after a StaticEmbedding; Dense and Normalize may");
+            return fail(ErrorKind::Unsupported, told);
         }
         if *kind == Kind::Splade && *before != Kind::Transformer {
             let told = format!("module {dir:?}, a SpladePooling, comes after a {before:?}; it reads what the Transformer gives");
@@ -110,6 +117,7 @@ mod tests {
     const DENSE: (&str, &str) = ("models.Dense", "2_Dense");
     const NORMALIZE: (&str, &str) = ("models.Normalize", "3_Normalize");
     const SPLADE: (&str, &str) = ("sparse_encoder.modules.splade_pooling.SpladePooling", "1_SpladePooling");
+    const STATIC: (&str, &str) = ("sentence_transformer.modules.static_embedding.StaticEmbedding", "0_StaticEmbedding");
     const MLM: (&str, &str) = ("sparse_encoder.models.MLMTransformer", "");
 
     fn list(entries: &[(&str, &str)]) -> Result<Vec<(Kind, String)>> {
@@ -145,6 +153,7 @@ mod tests {
         assert!(list(&[TRANSFORMER, POOLING, DENSE, NORMALIZE]).is_ok() && list(&[TRANSFORMER]).is_ok());
         assert_eq!(list(&[MLM, SPLADE]).unwrap()[1], (Kind::Splade, "1_SpladePooling".to_owned()));
         assert!(list(&[TRANSFORMER, SPLADE]).is_ok());
+        assert!(list(&[STATIC]).is_ok() && list(&[STATIC, DENSE, NORMALIZE]).is_ok());
     }
 
     #[test]
@@ -167,7 +176,7 @@ mod tests {
 
     #[test]
     fn an_order_that_would_give_other_vectors_is_refused() {
-        let cases: [(&[(&str, &str)], &str); 10] = [
+        let cases: [(&[(&str, &str)], &str); 13] = [
             (&[TRANSFORMER, POOLING, NORMALIZE, DENSE], "\"2_Dense\", a Dense, comes after a Normalize"),
             (&[TRANSFORMER, POOLING, POOLING], "second Pooling"),
             (&[TRANSFORMER, POOLING, DENSE, POOLING], "a Pooling, comes after a Dense"),
@@ -178,6 +187,9 @@ mod tests {
             (&[POOLING, TRANSFORMER], "the first module"),
             (&[TRANSFORMER, POOLING, SPLADE], "a SpladePooling, comes after a Pooling"),
             (&[MLM, SPLADE, NORMALIZE], "a Normalize, comes after a Splade"),
+            (&[STATIC, POOLING], "comes after a StaticEmbedding"),
+            (&[STATIC, STATIC], "second Static"),
+            (&[TRANSFORMER, STATIC], "without a Pooling"),
         ];
         for (entries, says) in cases {
             let e = error(entries);

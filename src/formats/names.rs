@@ -49,6 +49,10 @@ pub struct Family {
     pub prefix: &'static str,
     /// Buffers that the model makes itself.
     buffers: &'static [&'static str],
+    /// Tensors that are no layer's weight or bias: their names, and what they are for.
+    whole: &'static [(&'static str, &'static str, Role)],
+    /// Whether llama.cpp has keys for such models: it has none for those that are a table alone.
+    pub in_llama_cpp: bool,
     rows: &'static [&'static [Row]],
 }
 
@@ -98,7 +102,13 @@ const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids
 
 /// A family of this name, with BERT's tensors.
 const fn family(model_type: &'static str, architecture: &'static str, prefix: &'static str, rows: &'static [&'static [Row]]) -> Family {
-    Family { model_type, marks: &[], architecture, prefix, buffers: BUFFERS, rows }
+    Family { model_type, marks: &[], architecture, prefix, buffers: BUFFERS, whole: &[], in_llama_cpp: true, rows }
+}
+
+/// Static vectors: a table, perhaps with `weights` of its rows and a `mapping` from ids to rows.
+const fn table(model_type: &'static str) -> Family {
+    let whole = &[("embeddings", "token_embd.weight", Role::TokenEmbedding)];
+    Family { model_type, marks: &[], architecture: model_type, prefix: "", buffers: &[], whole, in_llama_cpp: false, rows: &[] }
 }
 
 /// Every family. A new one is one entry. Where llama.cpp computes the same, it has llama.cpp's architecture, and BERT, which comes first,
@@ -173,6 +183,8 @@ const FAMILIES: &[Family] = &[
             GPT,
         ],
     ),
+    table("model2vec"),
+    table("static-embedding"),
 ];
 
 /// Its classifier has ReLU where llama.cpp has tanh, and so no name there.
@@ -419,6 +431,9 @@ impl Family {
     /// The GGUF name of the Hugging Face tensor `name`.
     pub fn to_gguf(&self, name: &str) -> Named {
         let bare = name.strip_prefix(self.prefix).unwrap_or(name);
+        if let Some((_, gguf, role)) = self.whole.iter().find(|(theirs, ..)| *theirs == bare) {
+            return Named { name: (*gguf).to_owned(), role: *role, shared: true };
+        }
         let (layer, parameter) = bare.rsplit_once('.').unwrap_or((bare, ""));
         let parameter = OLD_PARAMETERS.iter().find(|(old, _)| *old == parameter).map_or(parameter, |(_, new)| new);
         let row = self.rows().find_map(|row| Some((row, number(row.theirs, layer)?)));
@@ -439,6 +454,9 @@ impl Family {
     pub fn to_theirs(&self, name: &str, prefix: &str) -> Option<String> {
         if let Some(own) = name.strip_prefix(OWN) {
             return Some(own.to_owned());
+        }
+        if let Some((theirs, ..)) = self.whole.iter().find(|(_, gguf, _)| *gguf == name) {
+            return Some((*theirs).to_owned());
         }
         let (layer, parameter) = name.rsplit_once('.')?;
         if !matches!(parameter, "weight" | "bias") {

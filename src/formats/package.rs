@@ -176,6 +176,7 @@ fn files(family: &Family, metadata: &Metadata, trunk: &str, weights: Option<&Wei
     }
     let in_trunk = |name: &str| super::checkpoint::join(trunk, name);
     match files.get(&in_trunk("config.json")) {
+        _ if !family.in_llama_cpp => {}
         Some(config) => {
             let config = serde_json::from_slice(config).map_err(|e| {
                 Error::new(ErrorKind::InvalidFile, format!("setting \"{FILES}{}\": {}", in_trunk("config.json"), json_message(&e)))

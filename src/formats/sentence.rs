@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::checkpoint::{self, join};
 use super::late::{self, LateSettings};
 use super::modules::{self, Kind};
+use super::static_vectors::StaticSettings;
 use super::{Source, Weights};
 use crate::error::{ErrorKind, Result, fail};
 
@@ -26,6 +27,8 @@ pub struct SentenceModules {
     pub dense: Vec<DenseModule>,
     /// How a late-interaction model (ColBERT) reads texts, where it is one; `dense` then works on tokens.
     pub late: Option<LateSettings>,
+    /// How a model of static vectors reads texts, where it is one.
+    pub static_vectors: Option<StaticSettings>,
     /// Whether vectors are scaled to length 1 at the end.
     pub normalize: bool,
     /// The most tokens a text may have, special tokens included.
@@ -38,6 +41,8 @@ pub struct SentenceModules {
     pub default_prompt: Option<String>,
     /// The PyTorch class of the activation that a cross-encoder's scores go through.
     pub activation: Option<String>,
+    /// Whether the first module is a table of static vectors.
+    pub(super) is_static: bool,
     /// Whether the folder has a `modules.json`.
     pub is_sentence_transformer: bool,
 }
@@ -95,6 +100,7 @@ pub(super) fn read(source: &Source) -> Result<(String, SentenceModules)> {
     for (kind, dir) in modules {
         match kind {
             Kind::Transformer => transformer = dir,
+            Kind::Static => (transformer, sentence.is_static) = (dir, true),
             Kind::Pooling => sentence.pooling = Some(source.require_object(&join(&dir, "config.json"))?),
             Kind::Splade => sentence.splade = Some(source.require_object(&join(&dir, "config.json"))?),
             Kind::TokenDense => {
@@ -111,7 +117,9 @@ pub(super) fn read(source: &Source) -> Result<(String, SentenceModules)> {
             }
         }
     }
-    read_settings(source, &transformer, &mut sentence)?;
+    if !sentence.is_static {
+        read_settings(source, &transformer, &mut sentence)?;
+    }
     read_prompts(source, &mut sentence)?;
     Ok((transformer, sentence))
 }

@@ -1,6 +1,6 @@
 //! Where do the files of a model come from?
 //!
-//! A [`Source`] is a folder on disk, a list of files in memory, or a GGUF file, which holds what a folder holds; the readers of
+//! A [`Source`] is a folder on disk, a list of files in memory, or one file that holds what a folder holds, of GGUF or of word vectors; the readers of
 //! this module ask it for files by relative name and never see a path. Names also come out of files (an index, `modules.json`), so a name that leaves the folder is refused
 //! here, at the only door.
 
@@ -13,7 +13,8 @@ use serde_json::Value;
 
 use super::gguf::Reader;
 use super::package::Package;
-use super::{Weights, mapping, tensorflow};
+use super::word_vectors::{self, WordVectors};
+use super::{Weights, mapping, static_vectors, tensorflow};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::Bytes;
 
@@ -31,17 +32,20 @@ enum Place {
     Memory(BTreeMap<String, Bytes>),
     /// `None` for a file in memory.
     Package(Option<PathBuf>, Box<Package>),
+    /// As above.
+    Words(Option<PathBuf>, WordVectors),
 }
 
 impl Source {
-    /// A model on disk: a folder, or a GGUF file. Tensor files are mapped when they are read.
+    /// A model on disk: a folder, a GGUF file, or a file of word vectors (word2vec, GloVe, fastText's `.vec`), which is read once, as a
+    /// whole. Tensor files are mapped when they are read.
     ///
     /// While a model is open, its tensor files must not be truncated or written to: replace a file by renaming a new one over
     /// it. A process that reads a page which was cut off a mapped file is killed by the system (`SIGBUS`).
     ///
     /// # Errors
-    /// `Io` when `path` is neither, `InvalidArgument` when it is another file of a model, and as [`Reader::open`] for a GGUF
-    /// file.
+    /// `Io` when `path` is none of them, `InvalidArgument` when it is another file of a model, as [`Reader::open`] for a GGUF
+    /// file; for word vectors `InvalidFile` and `NonFinite`, naming the line or the word.
     pub fn open(path: &Path) -> Result<Source> {
         let shown = path.display();
         match fs::metadata(path) {
@@ -51,10 +55,8 @@ impl Source {
             Ok(_) if path.extension().is_some_and(|e| e == "safetensors") => {
                 fail(ErrorKind::InvalidArgument, format!("{shown} is one file of a model; give the folder that holds it and config.json"))
             }
-            Ok(_) => fail(
-                ErrorKind::Io,
-                format!("{shown} is neither a folder nor a GGUF file; give the path of a model folder or of a GGUF file"),
-            ),
+            Ok(found) if !found.is_file() => none_of_them(path),
+            Ok(found) => Self::words(path, found.len()),
         }
     }
 
@@ -74,8 +76,17 @@ impl Source {
         Source::of(Place::Package(Some(path.to_owned()), Box::new(package)))
     }
 
+    fn words(path: &Path, len: u64) -> Result<Source> {
+        let within = |e: Error| e.within(path.display());
+        let file = fs::File::open(path).map_err(|e| within(Error::new(ErrorKind::Io, e.to_string())))?;
+        match word_vectors::open(&path.to_string_lossy(), file, len).map_err(within)? {
+            Some(words) => Source::of(Place::Words(Some(path.to_owned()), words)),
+            None => none_of_them(path),
+        }
+    }
+
     /// Files in memory, by the names they would have in a folder, with `/` between folder and file (`1_Pooling/config.json`);
-    /// or one GGUF file, whatever its name.
+    /// or one GGUF file or file of word vectors, whatever its name.
     ///
     /// # Errors
     /// `InvalidArgument` for a name that is empty, absolute, contains `..`, or occurs twice; as [`Reader::open`] for a GGUF
@@ -86,6 +97,11 @@ impl Source {
         {
             let package = Package::open(&Bytes::owned(std::mem::take(bytes))).map_err(|e| e.within(&*name))?;
             return Source::of(Place::Package(None, Box::new(package)));
+        }
+        if let [(name, bytes)] = files.as_slice()
+            && let Some(words) = word_vectors::open(name, bytes.as_slice(), bytes.len() as u64).map_err(|e| e.within(name))?
+        {
+            return Source::of(Place::Words(None, words));
         }
         let mut kept = BTreeMap::new();
         for (name, bytes) in files {
@@ -107,6 +123,7 @@ impl Source {
     fn of(place: Place) -> Result<Source> {
         let mut source = Source { place, made: BTreeMap::new() };
         source.made = tensorflow::made(&source)?;
+        source.made.append(&mut static_vectors::made(&source));
         Ok(source)
     }
 
@@ -137,6 +154,7 @@ impl Source {
             }
             Place::Memory(files) => files.get(&relative).cloned(),
             Place::Package(_, package) => package.file(&relative).cloned(),
+            Place::Words(_, words) => words.files.get(&relative).cloned(),
         };
         Ok(found.or_else(|| self.made.get(&relative).cloned()))
     }
@@ -163,6 +181,7 @@ impl Source {
             Place::Folder(root) => root.join(relative).is_file(),
             Place::Memory(files) => files.contains_key(relative),
             Place::Package(_, package) => package.file(relative).is_some(),
+            Place::Words(_, words) => words.files.contains_key(relative),
         };
         inside(name).is_some_and(|relative| self.made.contains_key(&relative) || there(&relative))
     }
@@ -178,6 +197,7 @@ impl Source {
             }
             Place::Memory(files) => files.keys().filter_map(|name| within(name)).filter(|name| !name.contains('/')).collect(),
             Place::Package(_, package) => package.names().filter_map(within).filter(|name| !name.contains('/')).collect(),
+            Place::Words(_, words) => words.files.keys().filter_map(|name| within(name)).collect(),
         };
         names.sort_unstable();
         names
@@ -246,9 +266,13 @@ impl Source {
         if let Place::Package(_, package) = &self.place { Some(package) } else { None }
     }
 
-    /// The tensors of the folder `dir` where the source holds tensors itself (a GGUF file), rather than files of tensors.
+    /// The tensors of the folder `dir` where the source holds tensors itself (one file), rather than files of tensors.
     pub(super) fn weights(&self, dir: &str) -> Option<Weights> {
-        self.in_package().map(|package| package.weights(dir).cloned().unwrap_or_default())
+        match &self.place {
+            Place::Package(_, package) => Some(package.weights(dir).cloned().unwrap_or_default()),
+            Place::Words(_, words) => Some(if dir.is_empty() { words.weights.clone() } else { Weights::default() }),
+            Place::Folder(_) | Place::Memory(_) => None,
+        }
     }
 
     /// The names of all files, `None` where they cannot be listed.
@@ -259,8 +283,8 @@ impl Source {
     /// The place, for messages.
     pub fn describe(&self) -> String {
         match &self.place {
-            Place::Folder(root) | Place::Package(Some(root), _) => root.display().to_string(),
-            Place::Memory(_) | Place::Package(None, _) => "the model in memory".to_owned(),
+            Place::Folder(root) | Place::Package(Some(root), _) | Place::Words(Some(root), _) => root.display().to_string(),
+            Place::Memory(_) | Place::Package(None, _) | Place::Words(None, _) => "the model in memory".to_owned(),
         }
     }
 
@@ -268,10 +292,19 @@ impl Source {
     pub fn label(&self, name: &str) -> String {
         match &self.place {
             Place::Folder(root) => root.join(name).display().to_string(),
-            Place::Package(Some(file), _) => format!("{}: {name}", file.display()),
-            Place::Memory(_) | Place::Package(None, _) => name.to_owned(),
+            Place::Package(Some(file), _) | Place::Words(Some(file), _) => format!("{}: {name}", file.display()),
+            Place::Memory(_) | Place::Package(None, _) | Place::Words(None, _) => name.to_owned(),
         }
     }
+}
+
+fn none_of_them<T>(path: &Path) -> Result<T> {
+    let shown = path.display();
+    let told = format!(
+        "{shown} is neither a folder nor a GGUF file nor word vectors (word2vec, GloVe, fastText's .vec); give the path of a model folder or of \
+         such a file"
+    );
+    fail(ErrorKind::Io, told)
 }
 
 /// `name` in its one spelling, if it stays inside the folder. Backslashes and drives are refused everywhere, so that a model

@@ -49,6 +49,16 @@ impl Weights {
         self.origins.get(name).map_or(name, String::as_str)
     }
 
+    /// Gives the tensor `old`, if there is one, another name.
+    ///
+    /// # Errors
+    /// `InvalidTensor` when the name is taken.
+    pub fn rename(&mut self, old: &str, new: &str) -> Result<()> {
+        let Some(tensor) = self.tensors.remove(old) else { return Ok(()) };
+        let origin = self.origins.remove(old).unwrap_or_else(|| old.to_owned());
+        self.insert_as(new.to_owned(), &origin, tensor)
+    }
+
     /// Notes a tensor of the file that no model takes: a buffer of whole numbers, an optimizer's state.
     pub fn skip(&mut self, name: String) {
         self.skipped.insert(name);

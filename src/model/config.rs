@@ -8,7 +8,7 @@ use super::heads::{Kind, Row};
 use super::loader::Loader;
 use super::{
     albert, bert, big_bird, deberta, distilbert, electra, ernie, gpt, gte, longformer, mobilebert, modernbert, mpnet, nomic_bert, roberta,
-    trunk::Trunk, xlm,
+    static_vectors, trunk::Trunk, xlm,
 };
 use crate::engine::graph::Activation;
 use crate::error::{Error, ErrorKind, Result, fail};
@@ -41,6 +41,7 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["xlm"], heads: xlm::HEADS, build: xlm::build },
     Family { model_types: &["gpt2"], heads: gpt::HEADS, build: gpt::build },
     Family { model_types: &["openai-gpt"], heads: gpt::HEADS, build: gpt::build_first },
+    Family { model_types: &["model2vec", "static-embedding"], heads: &[], build: static_vectors::build },
 ];
 
 /// The `model_type`s that open.

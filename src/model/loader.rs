@@ -182,6 +182,19 @@ impl Loader {
         self.push(role, name, tensors, Vec::new())
     }
 
+    /// Takes the tensor `name`, whatever its shape and type, where the checkpoint has it.
+    pub(super) fn raw(&mut self, name: &str) -> Option<Tensor> {
+        self.asked.push(self.named(name));
+        let tensor = self.tensors.take(&self.named(name))?;
+        self.parameters += tensor.elements();
+        Some(tensor)
+    }
+
+    /// A tensor that was taken or made, as an embedding table.
+    pub(super) fn as_table(&mut self, name: &str, tensor: Tensor) -> WeightId {
+        self.push(Role::Table, self.named(name), vec![tensor], Vec::new())
+    }
+
     /// Part `part` of a weight that was taken, as a weight of its own.
     pub(super) fn part(&self, id: WeightId, part: usize) -> Weight {
         let Weight { name, role, tensors } = &self.weights[id.0];

@@ -37,6 +37,7 @@ mod postnorm;
 mod roberta;
 mod rotary;
 mod sparse;
+mod static_vectors;
 mod trunk;
 mod xlm;
 

@@ -58,6 +58,9 @@ impl Model {
         if request.truncation == Some(Truncation::Window) {
             return fail(ErrorKind::InvalidArgument, "truncation window: maps are those of one window; use left, right or error");
         }
+        if self.encoder().sizes().layers == 0 {
+            return fail(ErrorKind::InvalidArgument, "the model is a table of vectors: its tokens do not look at each other");
+        }
         let mut windows = self.tokenize(&[(text, pair)], request)?;
         let tokens = windows.swap_remove(0);
         let run = Run::of(self, request, &Output::Inside)?;

@@ -69,7 +69,7 @@ impl Vectors {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextReport {
     /// Tokens that the encoder saw, special tokens included; for windows, those of all windows. 0 for a text that was not
-    /// finished.
+    /// finished; static vectors also see none of a text without a known word, whose vector is zeros.
     pub tokens: usize,
     /// Tokens of the whole text, special tokens included; 0 for a text that was not read when the call stopped.
     pub total: usize,
@@ -98,7 +98,8 @@ pub struct Embeddings {
 
 impl Model {
     /// Encodes `texts`. One vector a token of a late-interaction model is what [`Model::encode_late`] gives. The result of a text is the same, bit for bit, whatever the other texts, their order and the number
-    /// of threads. An empty list gives no vectors; an empty text gives the vector of the template's special tokens.
+    /// of threads. An empty list gives no vectors; an empty text gives the vector of the template's special tokens (of static
+    /// vectors, which add none: zeros).
     ///
     /// A deadline or a cancellation is no error: the answer then holds the texts finished and says why it stopped.
     ///
@@ -109,14 +110,26 @@ impl Model {
         if request.token_vectors && self.late().is_some() {
             return self.late_embeddings(texts, request);
         }
+        let threads = request.threads.unwrap_or(self.threads());
+        if self.has_blocks(texts, threads) {
+            return self.encode_in_blocks(texts, request, threads);
+        }
+        self.encode_from(0, texts, request)
+    }
+
+    /// Encodes `texts`, the first of which has the number `first` in the caller's list.
+    ///
+    /// # Errors
+    /// As [`Model::encode`].
+    pub(super) fn encode_from<T: AsRef<str>>(&self, first: usize, texts: &[T], request: &Request) -> Result<Embeddings> {
         let run = Run::new(self, request)?;
-        let mut answer = Answer::new(&run, request, texts.len());
+        let mut answer = Answer::new(&run, request, (first, texts.len()));
         let mut packed = Packed::default();
         for (index, text) in texts.iter().enumerate() {
             if run.stopped().is_some() {
                 break;
             }
-            run.add(&mut packed, text.as_ref()).map_err(|e| e.within(format!("text {index}")))?;
+            run.add(&mut packed, text.as_ref()).map_err(|e| e.within(format!("text {}", first + index)))?;
             if run.is_full(&packed) && !answer.take(&run, &mut packed)? {
                 break;
             }
@@ -131,13 +144,15 @@ impl Model {
 /// Collects the batches' results.
 struct Answer {
     embeddings: Embeddings,
+    /// The number of the first text.
+    first: usize,
     count: usize,
     token_vectors: bool,
     normalize: bool,
 }
 
 impl Answer {
-    fn new(run: &Run, request: &Request, count: usize) -> Answer {
+    fn new(run: &Run, request: &Request, (first, count): (usize, usize)) -> Answer {
         let embeddings = Embeddings {
             dimensions: run.dimensions(),
             vectors: Vectors::new(request.output),
@@ -145,7 +160,7 @@ impl Answer {
             finished: 0,
             stopped: None,
         };
-        Answer { embeddings, count, token_vectors: request.token_vectors, normalize: run.normalize() }
+        Answer { embeddings, first, count, token_vectors: request.token_vectors, normalize: run.normalize() }
     }
 
     /// Runs `packed` and appends its texts; `false` when the call was stopped.
@@ -166,9 +181,9 @@ impl Answer {
                 }
                 first += text.rows();
             } else {
-                let mean = average(&output, width, first, &text.window_tokens);
-                self.push(&mut mean.unwrap_or_else(|| output[first * width..(first + 1) * width].to_vec()))?;
-                first += text.window_tokens.len();
+                let windows = text.window_tokens.len();
+                self.push(&mut mean(&output[first * width..(first + windows) * width], width, &text.window_tokens))?;
+                first += windows;
             }
             let rows = start..self.rows();
             self.embeddings.texts.push(text.report(rows));
@@ -195,7 +210,7 @@ impl Answer {
                 ErrorKind::NonFinite,
                 format!(
                     "text {}: its vector is not finite; the model's weights are damaged or overflow f32, check them with `cloze inspect`",
-                    self.embeddings.texts.len()
+                    self.first + self.embeddings.texts.len()
                 ),
             );
         }
@@ -220,19 +235,21 @@ impl Answer {
     }
 }
 
-/// The mean of a text's window vectors, each weighted by its number of tokens; `None` for a single window.
-fn average(output: &[f32], width: usize, first: usize, window_tokens: &[usize]) -> Option<Vec<f32>> {
+/// The mean of a text's window vectors, each weighted by its number of tokens; where there is none, all are alike.
+fn mean(rows: &[f32], width: usize, window_tokens: &[usize]) -> Vec<f32> {
     if window_tokens.len() == 1 {
-        return None;
+        return rows.to_vec();
     }
     let total: usize = window_tokens.iter().sum();
+    if total == 0 {
+        return rows[..width].to_vec();
+    }
     let mut mean = vec![0f32; width];
-    for (w, tokens) in window_tokens.iter().enumerate() {
+    for (row, tokens) in rows.chunks_exact(width).zip(window_tokens) {
         let weight = *tokens as f32 / total as f32;
-        let row = &output[(first + w) * width..(first + w + 1) * width];
         mean.iter_mut().zip(row).for_each(|(m, v)| *m += weight * v);
     }
-    Some(mean)
+    mean
 }
 
 /// Scales to length 1; a zero vector stays zero (length at least 1e-12, as `torch.nn.functional.normalize`).
@@ -253,7 +270,7 @@ mod tests {
         let cancel = crate::tasks::Cancel::new();
         let request = Request { cancel: Some(cancel.clone()), ..Request::default() };
         let run = Run::new(&model, &request).unwrap();
-        let mut answer = Answer::new(&run, &request, 3);
+        let mut answer = Answer::new(&run, &request, (0, 3));
         let mut packed = Packed::default();
         run.add(&mut packed, "a text that is finished").unwrap();
         assert!(answer.take(&run, &mut packed).unwrap());
@@ -268,9 +285,10 @@ mod tests {
 
     #[test]
     fn windows_are_averaged_by_their_tokens() {
-        let output = [9.0, 9.0, 1.0, 0.0, 0.0, 1.0];
-        assert_eq!(average(&output, 2, 0, &[5]), None);
-        assert_eq!(average(&output, 2, 1, &[3, 1]), Some(vec![0.75, 0.25]));
+        assert_eq!(mean(&[9.0, 8.0], 2, &[5]), [9.0, 8.0]);
+        assert_eq!(mean(&[1.0, 0.0, 0.0, 1.0], 2, &[3, 1]), [0.75, 0.25]);
+        assert_eq!(mean(&[7.0, 1.0, 0.0, 1.0], 2, &[0, 1]), [0.0, 1.0]);
+        assert_eq!(mean(&[0.5, 0.0, 0.5, 0.0], 2, &[0, 0]), [0.5, 0.0]);
     }
 
     #[test]

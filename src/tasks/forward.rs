@@ -127,7 +127,7 @@ impl<'m> Run<'m> {
 
     /// Tokenizes `text` and adds its windows.
     pub(super) fn add(&self, packed: &mut Packed, text: &str) -> Result<()> {
-        let encoded = self.model.tokenizer().encode(&with_prompt(self.prompt(), text), None, &self.limit)?;
+        let encoded = self.model.tokenizer().encode_ids(&with_prompt(self.prompt(), text), &self.limit)?;
         for (i, window) in encoded.windows.iter().enumerate() {
             self.push(packed, window, if i == 0 { self.skip } else { 0 })?;
         }
@@ -169,7 +169,7 @@ impl<'m> Run<'m> {
 
     /// Adds a window to the last batch, or to a new one where that is full.
     fn push(&self, packed: &mut Packed, window: &Sequence, skip: usize) -> Result<()> {
-        if window.ids.is_empty() {
+        if window.ids.is_empty() && !self.model.tokenizer().may_be_empty() {
             return fail(ErrorKind::InvalidArgument, "no tokens: the model's template adds none and the text has none; give a text");
         }
         if packed.batches.last().is_none_or(|b| b.tokens() >= self.batch_tokens()) {

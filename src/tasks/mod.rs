@@ -5,6 +5,7 @@
 //! `cli`, Rust callers) add nothing but their own dress.
 
 mod attention;
+mod blocks;
 mod classify;
 mod cosine;
 mod describe;

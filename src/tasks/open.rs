@@ -9,11 +9,11 @@ use super::{Description, HeadDescription, Memory, Options, Probes, Prompt, Reque
 use crate::engine::cpu::kernels;
 use crate::engine::{Batch, threads};
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::formats::{Folder, SentenceModules, Source, TokenizerFiles, huggingface};
+use crate::formats::{Folder, SentenceModules, Source, StaticSettings, TokenizerFiles, huggingface};
 use crate::model::heads::Head;
 use crate::model::{Encoder, Output, Setup, pooling::LayerChoice};
 use crate::quant::Bytes;
-use crate::tokenizer::{Files, Tokenizer, Truncation};
+use crate::tokenizer::{Files, Tokenizer, Truncation, Words};
 
 /// An opened model: immutable, used from any number of threads at once. A clone is another handle to the same model.
 #[derive(Clone)]
@@ -65,8 +65,12 @@ impl Model {
         kernels::choose(options.isa.as_deref())?;
         let Folder { config, weights, tokenizer: files, mut sentence } = huggingface::open(source)?;
         let opened = || {
+            let words = sentence.static_vectors.map(words);
             let model_type = config.get("model_type").and_then(serde_json::Value::as_str);
-            let tokenizer = Tokenizer::open(&Files { lower_case: sentence.do_lower_case, ..tokenizer_files(&files, model_type) })?;
+            let stated = Files { lower_case: sentence.do_lower_case, words, ..tokenizer_files(&files, model_type) };
+            // Static vectors take tokenizer.json as it is.
+            let alone = Files { config: None, special_tokens: None, ..stated };
+            let tokenizer = Tokenizer::open(if words.is_some() { &alone } else { &stated })?;
             let encoder = Encoder::new(
                 &config,
                 weights,
@@ -189,6 +193,7 @@ fn tokenizer_files<'a>(files: &'a TokenizerFiles, model_type: Option<&'a str>) -
         config: files.config.as_ref(),
         special_tokens: files.special_tokens.as_ref(),
         lower_case: false,
+        words: None,
     }
 }
 
@@ -203,6 +208,11 @@ pub(crate) fn open_tokenizer(folder: &Path) -> Result<Tokenizer> {
     let files = huggingface::tokenizer(&source, "")?;
     let model_type = config.as_ref().and_then(|config| config.get("model_type")).and_then(serde_json::Value::as_str);
     Tokenizer::open(&tokenizer_files(&files, model_type)).map_err(|e| e.within(source.describe()))
+}
+
+fn words(settings: StaticSettings) -> Words {
+    let StaticSettings { drop_unknown, cut_characters, stored_limit } = settings;
+    Words { drop_unknown, cut_characters, stored_limit }
 }
 
 /// A tokenizer with ids beyond the embedding belongs to another model. (An embedding may have more rows: some are padded.)

@@ -20,7 +20,7 @@ pub struct Content {
 const NO_WORD: u32 = u32::MAX;
 
 impl Content {
-    /// Tokens whose text is not known any more: their places and words are not.
+    /// Tokens whose places and words nobody knows any more, or asked for.
     pub fn from_ids(ids: Vec<u32>) -> Content {
         let (offsets, words) = (vec![(0, 0); ids.len()], vec![NO_WORD; ids.len()]);
         Content { ids, offsets, words }
@@ -63,6 +63,12 @@ impl Content {
 pub(super) fn tokenize(inner: &tokenizers::Tokenizer, text: &str) -> Result<Content> {
     let encoding = guarded(FAILURE, || inner.encode(text, false))?;
     Content::of(&encoding, |_, offset| on_boundaries(text, offset))
+}
+
+/// Cuts a text into tokens without their places and words.
+pub(super) fn tokenize_fast(inner: &tokenizers::Tokenizer, text: &str) -> Result<Content> {
+    let encoding = guarded(FAILURE, || inner.encode_fast(text, false))?;
+    Ok(Content::from_ids(encoding.get_ids().to_vec()))
 }
 
 /// Cuts each of `words` into tokens; word `i` starts at byte `starts[i]` of the text that they stand in.

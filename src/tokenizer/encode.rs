@@ -3,7 +3,7 @@
 //! Each text's own tokens are found once, cut into windows by `windows`, and dressed with special tokens by `template`. All of
 //! it is linear in the text's length, and in the windows' where they overlap.
 
-use super::content::{Content, tokenize, tokenize_words};
+use super::content::{Content, tokenize, tokenize_fast, tokenize_words};
 use super::windows::{Limit, windows};
 use super::{Tokenizer, Truncation};
 use crate::error::{ErrorKind, Result, fail};
@@ -48,6 +48,20 @@ impl Sequence {
         }
     }
 
+    /// Keeps the tokens whose ids are wanted.
+    pub(super) fn retain(&mut self, wanted: impl Fn(u32) -> bool) {
+        let kept: Vec<bool> = self.ids.iter().map(|id| wanted(*id)).collect();
+        fn keep<T>(list: &mut Vec<T>, kept: &[bool]) {
+            let mut kept = kept.iter();
+            list.retain(|_| kept.next() == Some(&true));
+        }
+        keep(&mut self.ids, &kept);
+        keep(&mut self.type_ids, &kept);
+        keep(&mut self.offsets, &kept);
+        keep(&mut self.special, &kept);
+        keep(&mut self.texts, &kept);
+    }
+
     pub(super) fn push_special(&mut self, id: u32, type_id: u32) {
         self.ids.push(id);
         self.type_ids.push(type_id);
@@ -88,8 +102,28 @@ impl Tokenizer {
     /// leaves windows no step; `Unsupported` for a pair where the model's template has no place for one; `InvalidFile` where the
     /// tokenizer's file turns out to be malformed.
     pub fn encode(&self, text: &str, pair: Option<&str>, limit: &Limit) -> Result<Encoded> {
+        if let (Some(rules), None) = (&self.words, pair) {
+            return rules.encode(self, text, limit, Tokenizer::content);
+        }
         let second = pair.map(|pair| self.content(pair)).transpose()?;
         self.encode_contents(&self.content(text)?, second.as_ref(), limit)
+    }
+
+    /// As [`Tokenizer::encode`] of one text, for those who need no places: these are all (0, 0), and the tokens are found sooner.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_ids(&self, text: &str, limit: &Limit) -> Result<Encoded> {
+        match &self.words {
+            Some(rules) => rules.encode(self, text, limit, Tokenizer::content_without_places),
+            None => self.encode_contents(&self.content_without_places(text)?, None, limit),
+        }
+    }
+
+    fn content_without_places(&self, text: &str) -> Result<Content> {
+        check_size(text.len())?;
+        let short = self.short_way.as_ref().and_then(|way| way.ids(&self.inner, text));
+        short.map_or_else(|| tokenize_fast(&self.inner, text), |ids| Ok(Content::from_ids(ids)))
     }
 
     /// The own tokens of a text, to be used in several inputs.

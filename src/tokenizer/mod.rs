@@ -19,6 +19,8 @@ mod special;
 mod template;
 mod vocabulary;
 mod windows;
+mod word_level;
+mod words;
 
 pub use blanks::Word;
 pub use content::Content;
@@ -26,6 +28,7 @@ pub use encode::{Encoded, LONGEST_TEXT, Sequence};
 pub use offsets::OffsetMap;
 pub use open::{Files, usual_vocabulary};
 pub use windows::Limit;
+pub use words::Words;
 
 use crate::error::Result;
 use template::Template;
@@ -81,6 +84,10 @@ pub struct Tokenizer {
     mask: String,
     /// The token for unknown words.
     unknown: Option<u32>,
+    /// Of a model of static vectors: what it sees of a text.
+    words: Option<words::Rules>,
+    /// Of a tokenizer of whole words.
+    short_way: Option<word_level::ShortWay>,
 }
 
 impl std::fmt::Debug for Tokenizer {
@@ -111,6 +118,11 @@ impl Tokenizer {
             Ok(template) if pair => template.added(),
             _ => self.single.added(),
         }
+    }
+
+    /// Whether a text may have no token at all: nothing is added to it.
+    pub fn may_be_empty(&self) -> bool {
+        self.words.is_some()
     }
 
     /// Whether tokens are pieces of words, so that the vocabulary says which of them continue one (`##ing`).

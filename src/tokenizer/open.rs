@@ -13,7 +13,8 @@ use tokenizers::{Model, ModelWrapper, PostProcessorWrapper, TruncationDirection}
 use super::content::guarded;
 use super::special::SpecialTokens;
 use super::template::Template;
-use super::{Tokenizer, Truncation, byte_level, pieces, special, vocabulary};
+use super::words::{Rules, Words};
+use super::{Tokenizer, Truncation, byte_level, pieces, special, vocabulary, word_level};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::Bytes;
 
@@ -38,6 +39,8 @@ pub struct Files<'a> {
     pub special_tokens: Option<&'a Value>,
     /// Whether sentence_bert_config.json asks to lower-case texts before all else.
     pub lower_case: bool,
+    /// Of a model of static vectors: what it sees of a text. Its tokenizer.json is taken as it is.
+    pub words: Option<Words>,
 }
 
 /// The kind of vocabulary that models of a `model_type` usually have, and its files where there is no `tokenizer.json`. Other files work
@@ -57,8 +60,12 @@ pub fn usual_vocabulary(model_type: &str) -> (&'static str, &'static [&'static s
 
 /// Class (where there is one), family and vocabulary of tokenizers that are in tokenizer.json alone. XLM's cuts words by rules of Moses
 /// for each language before it merges letters, which the crate has no step for.
-const JSON_ALONE: &[(Option<&str>, &str, &str)] =
-    &[(None, "modernbert", "byte-level BPE"), (Some("XLMTokenizer"), "xlm", "BPE of words that Moses cuts")];
+const JSON_ALONE: &[(Option<&str>, &str, &str)] = &[
+    (None, "modernbert", "byte-level BPE"),
+    (Some("XLMTokenizer"), "xlm", "BPE of words that Moses cuts"),
+    (None, "model2vec", "any"),
+    (None, "static-embedding", "any"),
+];
 
 /// Lengths from here on mean "no limit": the reference writes 10^30.
 const NO_LIMIT: u64 = 1_000_000_000;
@@ -86,23 +93,31 @@ impl Tokenizer {
             }
         };
         let truncation_side = side(files.config, &inner)?;
+        let stored_limit = inner.get_truncation().map(|stored| stored.max_length).filter(|_| files.words.is_some_and(|w| w.stored_limit));
         finish(&mut inner, files).map_err(|e| e.within(file))?;
-        let single = Template::learn(&inner, false).map_err(|e| e.within(file))?;
-        let pair = Template::learn(&inner, true).map_err(|e| e.within(file));
+        let template = |pair| if files.words.is_some() { Ok(Template::bare(pair)) } else { Template::learn(&inner, pair) };
+        let single = template(false).map_err(|e| e.within(file))?;
+        let pair = template(true).map_err(|e| e.within(file));
         forget_template(&mut inner);
         let in_templates = single.highest().max(pair.as_ref().ok().and_then(Template::highest));
         let highest = highest_id(&inner).max(in_templates);
         let Some(highest) = highest else { return fail(ErrorKind::InvalidFile, format!("{file}: the vocabulary is empty")) };
-        let model_max_length = max_length(files.config);
+        let model_max_length = max_length(files.config).or(stored_limit);
         let mask = named_token(&names, &inner, "mask_token", "<mask>");
         let unknown = inner.token_to_id(&named_token(&names, &inner, "unk_token", "<unk>"));
-        Ok(Tokenizer { inner, single, pair, vocabulary: highest as usize + 1, model_max_length, truncation_side, mask, unknown })
+        let vocabulary = highest as usize + 1;
+        let words = files.words.map(|words| Rules::new(words, &inner, files.json));
+        let short_way = word_level::ShortWay::of(&inner);
+        Ok(Tokenizer { inner, single, pair, vocabulary, model_max_length, truncation_side, mask, unknown, words, short_way })
     }
 }
 
 fn from_json(json: &[u8], config: Option<&Value>, special: &SpecialTokens) -> Result<tokenizers::Tokenizer> {
     check_json(json)?;
-    let mut inner = guarded("tokenizer.json", || tokenizers::Tokenizer::from_bytes(json))?;
+    let mut inner = match word_level::open(json)? {
+        Some(inner) => inner,
+        None => guarded("tokenizer.json", || tokenizers::Tokenizer::from_bytes(json))?,
+    };
     if let ModelWrapper::WordPiece(model) = inner.get_model()
         && model.token_to_id(&model.unk_token).is_none()
     {

@@ -42,6 +42,11 @@ impl Template {
         Ok(Template(pieces))
     }
 
+    /// The template that adds nothing.
+    pub fn bare(pair: bool) -> Template {
+        Template((0..=usize::from(pair)).map(|which| Piece::Text { which, type_id: which as u32 }).collect())
+    }
+
     /// How many tokens it adds.
     pub fn added(&self) -> usize {
         self.0.iter().filter(|p| p.text().is_none()).count()

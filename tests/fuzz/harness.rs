@@ -60,6 +60,25 @@ pub fn safetensors(data: &[u8]) -> bool {
     true
 }
 
+/// Bytes as a file of word vectors: read, used, and written again.
+pub fn words(data: &[u8]) -> bool {
+    let file = || vec![("x".to_owned(), data.to_vec())];
+    let Ok(source) = Source::memory(file()) else { return false };
+    let Ok(contents) = Contents::of(&source) else { return false };
+    let all: usize = contents.items.iter().map(|item| item.tensor.bytes().len()).sum();
+    assert!(all <= 8 * data.len() + (1 << 20), "a table of {all} bytes from {}", data.len());
+    let model = Model::load_files(file(), &Options { threads: Some(1), ..Options::default() }).expect("what is read, opens");
+    let texts = [String::from_utf8_lossy(data).into_owned(), String::new()];
+    // Every number is finite; their sum need not be.
+    let encode = |model: &Model| model.encode(&texts, &Request::default()).map_err(|e| e.kind());
+    let answer = encode(&model);
+    let mut written = Vec::new();
+    contents.write_gguf_to(&mut std::io::Cursor::new(&mut written), kept, |_, _| {}).expect("what is read, is written");
+    let again = Model::load_files(vec![("x.gguf".to_owned(), written)], &Options { threads: Some(1), ..Options::default() });
+    assert_eq!(encode(&again.expect("what we write, we read")), answer);
+    true
+}
+
 /// Every tensor of a checkpoint of `len` bytes: as many numbers as its shape says, and not many times the file.
 fn sound(weights: &Weights, len: usize) -> bool {
     let mut copied = 0;

@@ -18,6 +18,9 @@ pub(super) fn check(graph: &Graph, batch: &Batch, weights: &Packed) -> Result<()
         if !fits(graph, node, weights) {
             return fail(ErrorKind::InvalidArgument, format!("operation {i} ({:?}) and its weights have different shapes", node.op));
         }
+        if batch.has_empty() && matches!(node.op, Op::Attention { .. } | Op::Neighbours { .. } | Op::Terms { .. }) {
+            return fail(ErrorKind::InvalidArgument, "a sequence has no tokens; the model needs at least one of each");
+        }
         if let Op::Attention { attention, .. } = &node.op {
             let blind =
                 |s: &usize| attention.far == Far::None && batch.seen(*s).saturating_add(attention.span.before) < batch.rows(*s).len();

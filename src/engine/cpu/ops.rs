@@ -484,6 +484,10 @@ impl Work {
         let pooled = self.batch.pooled_rows(sequence);
         // SAFETY: this task alone writes its sequence's row; the input is complete.
         let (out, token) = unsafe { (self.write(step, sequence), |row| self.read(input.index(), row)) };
+        if all.is_empty() {
+            out.fill(0.0);
+            return;
+        }
         let count = pooled.len() as f32;
         match reduce {
             Reduce::Start => out.copy_from_slice(token(all.start)),

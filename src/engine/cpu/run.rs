@@ -127,6 +127,11 @@ impl Engine {
         result
     }
 
+    /// Calls `job(0)` on this thread, and on helpers, up to `threads` together, as they come and are free: for work that is no graph's.
+    pub fn share(&self, threads: usize, job: &Job) {
+        self.pool.run(threads, job);
+    }
+
     /// The bytes that [`Engine::run`] needs beside the weights.
     ///
     /// # Errors

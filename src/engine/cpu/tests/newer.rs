@@ -33,6 +33,32 @@ fn near(got: &[f32], want: &[f32], allowed: f32, told: &str) {
     assert!(worst < allowed, "{told}: {worst}");
 }
 
+#[test]
+fn a_sequence_without_tokens_pools_to_zeros_and_attention_refuses_it() {
+    let numbers: Vec<u8> = (0..15).flat_map(|i| (i as f32).to_le_bytes()).collect();
+    let table = Tensor::new(Dtype::F32, vec![5, 3], Bytes::owned(numbers)).unwrap();
+    let weights = [Weight { name: "t".into(), role: Role::Table, tensors: vec![table] }];
+    let mut batch = Batch::default();
+    for ids in [&[][..], &[4], &[], &[1, 2], &[]] {
+        batch.push(ids, &vec![0; ids.len()], 1);
+    }
+    let batch = Arc::new(batch);
+    let engine = Engine::new(&weights, None, None).unwrap();
+    for reduce in [Reduce::Start, Reduce::First, Reduce::Last, Reduce::Mean, Reduce::Max, Reduce::MeanSqrtLen, Reduce::WeightedMean] {
+        let mut g = Graph::new();
+        let x = g.embed(vec![Lookup { table: WeightId(0), index: Index::Token }], None, 3);
+        g.pool(x, reduce);
+        let rows = engine.run(&Arc::new(g), &batch, 2, &Control::default()).unwrap().unwrap();
+        assert_eq!((&rows[3..6], &rows[9..12].iter().any(|v| *v != 0.0)), (&[12.0, 13.0, 14.0][..], &true));
+        assert!([0, 2, 4].iter().all(|s| rows[s * 3..s * 3 + 3] == [0.0; 3]), "{reduce:?}");
+    }
+    let mut g = Graph::new();
+    let x = g.embed(vec![Lookup { table: WeightId(0), index: Index::Token }], None, 3);
+    g.attention(x, Attention::plain(1, 1));
+    let e = engine.run(&Arc::new(g), &batch, 1, &Control::default()).unwrap_err();
+    assert!(e.message().contains("no tokens"), "{e}");
+}
+
 const SPANS: &[Span] = &[
     Span { before: 5, after: 5 },
     Span { before: 64, after: 64 },
