@@ -141,6 +141,15 @@ typedef struct cloze_fills cloze_fills;
 typedef struct cloze_follows cloze_follows;
 
 /**
+ * The token vectors of texts as a late-interaction model (ColBERT, PyLate) compares them. Inputs and the vectors of each are counted
+ * from 0.
+ *
+ * Owner: the caller, who frees it with cloze_late_free; it needs neither the model nor the request any more.
+ * Threads: any number at once.
+ */
+typedef struct cloze_late cloze_late;
+
+/**
  * Attention maps and hidden states of every layer for one text, or for a text and its pair. Layers and heads are counted from 0.
  *
  * Owner: the caller, who frees it with cloze_maps_free; it needs neither the model nor the request any more.
@@ -840,6 +849,138 @@ cloze_status cloze_sparse_input(const cloze_sparse *sparse,
  * Since: 0.1.0
  */
 void cloze_sparse_free(cloze_sparse *sparse);
+
+/**
+ * Turns `count` texts into one vector for each token that counts, with its token: ids, and places in the text. Text `i` is the
+ * `lengths[i]` bytes of UTF-8 at `texts[i]`; the texts must not change during the call. Documents leave out the tokens that the model's
+ * files say, queries are filled up with mask tokens where they say so. The answer for a text is the same, bit for bit, whatever the other
+ * texts, their order and the number of threads. `request` may be NULL. With `count` 0, `texts` and `lengths` may be NULL. Keys of
+ * `request`:
+ *
+ * - `role`: `query` or `document`, the latter unless said otherwise
+ * - `offsets`: the unit of places
+ * - `normalize`: `false` leaves vectors as long as the projection makes them; otherwise their length is 1
+ * - `prompt`, `prompt_name`, `max_tokens`, `truncation` (not `window`), `threads`: as in cloze_encode
+ * - `deadline_ms`, and cloze_request_set_cancel: stop, and keep what is finished
+ *
+ * `late` receives the result after CLOZE_OK, CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED, and NULL after anything else; free it with
+ * cloze_late_free.
+ *
+ * Errors: CLOZE_DEADLINE_EXCEEDED and CLOZE_CANCELLED: the texts finished by then, counted from the first, have their vectors.
+ * CLOZE_INVALID_ARGUMENT for a model of another kind, or a request that it cannot serve; CLOZE_TOO_LONG; CLOZE_NULL_ARGUMENT;
+ * CLOZE_INVALID_UTF8; CLOZE_NON_FINITE; CLOZE_OUT_OF_MEMORY.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_encode_late(const cloze_model *model,
+                               const cloze_request *request,
+                               const char *const *texts,
+                               const size_t *lengths,
+                               size_t count,
+                               cloze_late **late,
+                               cloze_error *error);
+
+/**
+ * The number of texts of the call. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_late_count(const cloze_late *late);
+
+/**
+ * How many texts, counted from the first, have their vectors: all of them unless a deadline or a cancellation stopped the call. NULL
+ * gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_late_finished(const cloze_late *late);
+
+/**
+ * The number of values of one vector. NULL gives 0.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_late_dimensions(const cloze_late *late);
+
+/**
+ * The number of vectors of a text; 0 for one that was not finished or does not exist, and for NULL.
+ *
+ * Since: 0.1.0
+ */
+size_t cloze_late_vectors(const cloze_late *late, size_t input);
+
+/**
+ * Copies the vectors of a text, one after another, to `vectors`, which holds `capacity` numbers. `count` receives the number of numbers
+ * copied, cloze_late_vectors times cloze_late_dimensions; on CLOZE_BUFFER_TOO_SMALL nothing is copied and it receives the number needed.
+ *
+ * Errors: CLOZE_NULL_ARGUMENT; CLOZE_BUFFER_TOO_SMALL; CLOZE_INVALID_ARGUMENT for an input that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_late_copy(const cloze_late *late,
+                             size_t input,
+                             float *vectors,
+                             size_t capacity,
+                             size_t *count,
+                             cloze_error *error);
+
+/**
+ * The token that a vector stands for. Each result may be NULL:
+ *
+ * - `id`: the token's number in the vocabulary
+ * - `start`, `end`: where it stands in the text, from `start` up to but not including `end`, in the unit that the request's `offsets`
+ *   names; both 0 for special tokens, the marker, mask tokens and a prompt's
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `late`; CLOZE_INVALID_ARGUMENT for an input or a vector that does not exist.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_late_get(const cloze_late *late,
+                            size_t input,
+                            size_t vector,
+                            uint32_t *id,
+                            size_t *start,
+                            size_t *end,
+                            cloze_error *error);
+
+/**
+ * The token of a vector as the vocabulary spells it, in UTF-8 with a final NUL; `length` (may be NULL) receives its bytes without the NUL.
+ * NULL for an input or a vector that does not exist, and for NULL `late`. The string belongs to `late` and is valid until
+ * cloze_late_free.
+ *
+ * Since: 0.1.0
+ */
+const char *cloze_late_token(const cloze_late *late,
+                             size_t input,
+                             size_t vector,
+                             size_t *length);
+
+/**
+ * What became of an input. Each result may be NULL:
+ *
+ * - `tokens`: tokens that the encoder saw, special tokens, the marker and mask tokens included
+ * - `total`: tokens of the whole text, special tokens and the marker included, before anything was cut
+ * - `truncated`: whether tokens were left out
+ * - `windows`: 1; 0 for a text that was not finished
+ *
+ * Errors: CLOZE_NULL_ARGUMENT for NULL `late`; CLOZE_INVALID_ARGUMENT for a number beyond the last text.
+ *
+ * Since: 0.1.0
+ */
+cloze_status cloze_late_input(const cloze_late *late,
+                              size_t input,
+                              size_t *tokens,
+                              size_t *total,
+                              bool *truncated,
+                              size_t *windows,
+                              cloze_error *error);
+
+/**
+ * Frees `late`. NULL is fine.
+ *
+ * Since: 0.1.0
+ */
+void cloze_late_free(cloze_late *late);
 
 /**
  * Ranks `count` documents by how well they answer `query`, `query_length` bytes of UTF-8. Document `i` is the `lengths[i]`

@@ -17,6 +17,7 @@ const FILES: &[&str] = &[
     "encode",
     "report",
     "sparse",
+    "late",
     "rerank",
     "classify",
     "next_sentence",

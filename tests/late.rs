@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use cloze::formats::Source;
 use cloze::formats::convert::{Contents, kept};
-use cloze::{Cancel, ErrorKind, Model, Options, Request};
+use cloze::{Cancel, ErrorKind, LateVectors, Model, OffsetUnit, Options, Request};
 use serde::Deserialize;
 
 const TOLERANCE: f32 = 2e-5;
@@ -33,6 +33,18 @@ struct Ranking {
     query: String,
     documents: Vec<String>,
     scores: Vec<f32>,
+}
+
+/// Of each case and text: the token of each vector, and its place in code points.
+#[derive(Deserialize)]
+struct Spelled {
+    cases: Vec<Vec<Tokens>>,
+}
+
+#[derive(Deserialize)]
+struct Tokens {
+    ids: Vec<u32>,
+    offsets: Vec<(usize, usize)>,
 }
 
 fn golden(name: &str) -> PathBuf {
@@ -89,6 +101,31 @@ fn token_vectors_and_sums_are_those_of_the_reference() {
             println!("{name:<8} {isa:<9} worst error of a number {vectors:.1e}, of a sum {sums:.1e}");
             assert!(vectors <= TOLERANCE && sums <= 20.0 * TOLERANCE, "{name} on {isa}: {vectors}, {sums}");
         }
+    }
+}
+
+#[test]
+fn each_vector_has_the_reference_token_and_its_place() {
+    for name in FOLDERS {
+        let model = Model::load(golden(name), &Options::default()).unwrap();
+        let spelled: Spelled = serde_json::from_slice(&std::fs::read(golden(name).join("tokens.json")).unwrap()).unwrap();
+        for (case, answers) in expected(name).0.cases.iter().zip(&spelled.cases) {
+            let got = model.encode_late(&case.texts, &role(case.query)).unwrap();
+            let bytes = Request { offsets: OffsetUnit::Byte, ..role(case.query) };
+            let in_bytes = model.encode_late(&case.texts, &bytes).unwrap();
+            for (i, ((input, tokens), text)) in got.inputs.iter().zip(answers).zip(&case.texts).enumerate() {
+                assert_eq!((&input.ids, &input.offsets), (&tokens.ids, &tokens.offsets), "{name}: {text}");
+                let byte = |place: usize| text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(place).unwrap();
+                let want: Vec<_> = tokens.offsets.iter().map(|(start, end)| (byte(*start), byte(*end))).collect();
+                assert_eq!(in_bytes.inputs[i].offsets, want, "{name}: {text}");
+                assert_eq!(input.tokens.len(), input.ids.len());
+            }
+        }
+        let prompted = set(&[("prompt", "a "), ("offsets", "byte")]);
+        let plain = model.encode_late(&["quick fox"], &set(&[("offsets", "byte")])).unwrap();
+        let with = model.encode_late(&["quick fox"], &prompted).unwrap();
+        let last = |answer: &LateVectors| answer.inputs[0].offsets[answer.inputs[0].offsets.len() - 2];
+        assert!(with.inputs[0].ids.len() > plain.inputs[0].ids.len() && last(&with) == last(&plain), "a prompt moves no place");
     }
 }
 

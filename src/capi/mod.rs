@@ -10,6 +10,7 @@
 //! - [`request`], [`cancel`]: what a call is asked for, and how another thread stops it
 //! - [`encode`], [`report`]: texts to vectors, and what became of each text
 //! - [`sparse`]: texts to sparse weights of the vocabulary
+//! - [`late`]: texts to the token vectors that late-interaction models compare
 //! - [`rerank`], [`classify`], [`next_sentence`], [`extract`], [`tag`], [`fill_mask`]: what heads answer
 //! - [`tokenize`]: text to tokens
 //! - [`attention`]: what the heads of attention look at
@@ -29,6 +30,7 @@ pub mod error;
 pub mod extract;
 pub mod fill_mask;
 mod guard;
+pub mod late;
 pub mod memory;
 pub mod model;
 pub mod next_sentence;

@@ -11,7 +11,7 @@ use super::progress::Progress;
 use super::similarity::{Ranking, Table};
 use super::stream::Deadline;
 use super::vectors::Lines;
-use super::{Failure, Outcome, Verb, flags, sparse};
+use super::{Failure, Outcome, Verb, flags, late, sparse};
 use crate::error::Error;
 use crate::tasks::{Embeddings, Model, Output, Request};
 
@@ -27,6 +27,7 @@ pub(super) const VERB: Verb = Verb {
   cloze encode -m models/minilm --truncation window --overlap 32 < long.txt
   cloze encode -m models/minilm --dimensions 128 --output int8 --json 'a text'
   cloze encode -m models/colbert --vectors token --role query --json 'a question'
+  cloze encode -m models/colbert --late --role query --json 'a question'
   cloze encode -m models/splade --sparse --top 20 --json 'a text'
 
 With --json, standard input is JSON lines: {\"text\":\"...\"}, with an \"id\" of any kind if you like.
@@ -37,6 +38,7 @@ Answers are JSON lines: {\"index\":0,\"embedding\":[...],\"tokens\":12,\"truncat
   scale     of --output int8: value times scale is the number rounded
   embeddings, scales   in place of embedding and scale with --vectors token: one a token
   ids, tokens, weights   in place of embedding with --sparse: the tokens that the text is about, most important first
+  ids, tokens, offsets, embeddings   with --late: one a token that is compared
 With --similarity {\"index\":0,\"similarities\":[...]}, with --query {\"index\":3,\"rank\":0,\"score\":0.71}, best first.",
     build,
     run,
@@ -60,6 +62,11 @@ fn build(command: Command) -> Command {
         .action(ArgAction::SetTrue)
         .conflicts_with_all(["similarity", "query", "vectors"])
         .help("Print sparse weights of the vocabulary (SPLADE), by the model's head for fill-mask");
+    let late = Arg::new("late")
+        .long("late")
+        .action(ArgAction::SetTrue)
+        .conflicts_with_all(["similarity", "query", "vectors", "sparse"])
+        .help("Print the vectors that a late-interaction model (ColBERT) compares, one a token, with the tokens and their places");
     let named = Arg::new("query_prompt_name")
         .long("query-prompt-name")
         .value_name("NAME")
@@ -71,12 +78,12 @@ fn build(command: Command) -> Command {
         .requires("query")
         .conflicts_with("query_prompt_name")
         .help("With --query: put this text before the query");
-    let command = flags::with_texts(flags::with_model(command), input::TEXT).args([similarity, query, sparse, top, named, prompt]);
+    let command = flags::with_texts(flags::with_model(command), input::TEXT).args([similarity, query, sparse, late, top, named, prompt]);
     flags::with_request(command, |name| !OTHERS.contains(&name))
 }
 
-/// Options of other commands: offsets are of tokens, which `tokenize` prints; the rest is of heads.
-const OTHERS: &[&str] = &["offsets", "activation", "top", "windows", "hypothesis", "multi_label"];
+/// Options of other commands, of heads.
+const OTHERS: &[&str] = &["activation", "top", "windows", "hypothesis", "multi_label"];
 
 /// What becomes of the vectors of a chunk.
 pub(super) trait Sink {
@@ -99,6 +106,15 @@ fn run(matches: &ArgMatches) -> Outcome {
     }
     if !compares && !request.sparse && matches.contains_id("top") {
         return Err(Failure::Usage("--top goes with --query or --sparse".into()));
+    }
+    if matches.contains_id("offsets") && !matches.get_flag("late") {
+        return Err(Failure::Usage("--offsets are places of tokens, which --late prints; say --late, or leave it out".into()));
+    }
+    if matches.get_flag("late") {
+        if request.output != Output::F32 {
+            return Err(Failure::Usage("--late prints f32; leave out --output".into()));
+        }
+        return late::run(matches, request);
     }
     if request.sparse {
         request.top = matches.get_one::<u32>("top").map(|k| *k as usize);

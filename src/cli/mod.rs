@@ -17,6 +17,7 @@ mod flags;
 mod heads;
 mod input;
 mod inspect;
+mod late;
 mod mapping;
 mod next_sentence;
 mod output;

@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 use super::encode::{Vectors, normalize};
 use super::forward::{Packed, Run, with_prompt};
 use super::heads::InputReport;
+use super::tokenize::Places;
 use super::{Embeddings, LayerChoice, Model, Request, TextReport};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::LateSettings;
 use crate::model::Output;
-use crate::tokenizer::{Limit, Tokenizer, Truncation};
+use crate::tokenizer::{Limit, OffsetUnit, Tokenizer, Truncation};
 
 /// How the model reads texts, as ids of its tokenizer.
 #[derive(Debug)]
@@ -52,10 +53,21 @@ impl Late {
 pub struct LateInput {
     /// The token of each vector.
     pub ids: Vec<u32>,
+    /// The same as the vocabulary spells it.
+    pub tokens: Vec<String>,
+    /// Where it stands in the text, in the unit that the request asks for; (0, 0) for special tokens, the marker, mask tokens and a
+    /// prompt's.
+    pub offsets: Vec<(usize, usize)>,
     /// One vector a token, `dimensions` values each; none for a text that was not finished.
     pub vectors: Vec<f32>,
     /// What became of the text. A query's `tokens` counts the mask tokens that it was filled up with.
     pub report: InputReport,
+}
+
+impl LateInput {
+    fn unfinished(report: InputReport) -> LateInput {
+        LateInput { ids: Vec::new(), tokens: Vec::new(), offsets: Vec::new(), vectors: Vec::new(), report }
+    }
 }
 
 /// The answer of [`Model::encode_late`].
@@ -105,7 +117,7 @@ impl Model {
         let unfinished = |total| InputReport { total, ..InputReport::default() };
         let waiting = call.waiting.iter().map(|text| unfinished(text.report.total));
         let rest = waiting.chain(std::iter::repeat(unfinished(0))).take(texts.len() - finished);
-        let rest: Vec<_> = rest.map(|report| LateInput { ids: Vec::new(), vectors: Vec::new(), report }).collect();
+        let rest: Vec<_> = rest.map(LateInput::unfinished).collect();
         let dimensions = call.run.width();
         call.finished.extend(rest);
         Ok(LateVectors { dimensions, inputs: call.finished, finished, stopped })
@@ -117,7 +129,7 @@ impl Model {
         let mut vectors = Vectors::new(request.output);
         let mut reports = Vec::with_capacity(inputs.len());
         let mut rows = 0;
-        for LateInput { ids, vectors: values, report } in inputs {
+        for LateInput { ids, vectors: values, report, .. } in inputs {
             values.chunks_exact(dimensions.max(1)).for_each(|vector| vectors.push(vector));
             let InputReport { tokens, total, truncated, windows } = report;
             reports.push(TextReport { tokens, total, truncated, windows, rows: rows..rows + ids.len() });
@@ -130,6 +142,7 @@ impl Model {
 /// A text that waits for the encoder.
 struct Waiting {
     ids: Vec<u32>,
+    offsets: Vec<(usize, usize)>,
     report: InputReport,
 }
 
@@ -141,6 +154,7 @@ struct Call<'m> {
     limit: Limit,
     marker: Option<u32>,
     as_query: bool,
+    offsets: OffsetUnit,
     normalize: bool,
     packed: Packed,
     waiting: Vec<Waiting>,
@@ -169,6 +183,7 @@ impl<'m> Call<'m> {
             limit: Limit { max_tokens: limit.max_tokens.saturating_sub(usize::from(marker.is_some())), ..limit },
             marker,
             as_query: request.as_query,
+            offsets: request.offsets,
             normalize: request.normalize.unwrap_or(true),
             packed: Packed::default(),
             waiting: Vec::new(),
@@ -177,20 +192,26 @@ impl<'m> Call<'m> {
     }
 
     fn add(&mut self, text: &str) -> Result<()> {
-        let encoded = self.model.tokenizer().encode(&with_prompt(self.run.prompt(), text), None, &self.limit)?;
+        let whole = with_prompt(self.run.prompt(), text);
+        let encoded = self.model.tokenizer().encode(&whole, None, &self.limit)?;
         let Some(window) = encoded.windows.into_iter().next() else { return fail(ErrorKind::InvalidArgument, "it has no tokens") };
+        let places = Places::new(text, whole.len() - text.len(), self.offsets);
+        let place = |(range, text): (&(usize, usize), &Option<u8>)| text.map_or((0, 0), |_| places.span(*range));
+        let mut offsets: Vec<_> = window.offsets.iter().zip(&window.texts).map(place).collect();
         let (mut ids, mut types) = (window.ids, window.type_ids);
         let added = usize::from(self.marker.is_some());
         if let Some(marker) = self.marker {
             let place = ids.len().min(1);
             ids.insert(place, marker);
             types.insert(place, 0);
+            offsets.insert(place, (0, 0));
         }
         let seen = ids.len();
         if self.as_query && self.late.settings.expand {
             let length = ids.len().max(self.limit.max_tokens + added);
             ids.resize(length, self.late.mask);
             types.resize(length, 0);
+            offsets.resize(length, (0, 0));
         }
         self.run.add_tokens(&mut self.packed, &ids, &types)?;
         if !self.late.settings.attend
@@ -199,7 +220,7 @@ impl<'m> Call<'m> {
             batch.see_first(seen);
         }
         let report = InputReport { tokens: ids.len(), total: encoded.total + added, truncated: encoded.truncated, windows: 1 };
-        self.waiting.push(Waiting { ids, report });
+        self.waiting.push(Waiting { ids, offsets, report });
         Ok(())
     }
 
@@ -208,7 +229,7 @@ impl<'m> Call<'m> {
         let Some(rows) = self.run.forward(&self.packed)? else { return Ok(false) };
         self.packed = Packed::default();
         let mut rows = rows.chunks_exact(self.run.width());
-        for Waiting { ids, report } in std::mem::take(&mut self.waiting) {
+        for Waiting { ids, offsets, report } in std::mem::take(&mut self.waiting) {
             let counts = |id: &u32| self.as_query || !self.late.skip.contains(id);
             let mut vectors = Vec::with_capacity(ids.len() * self.run.width());
             for (id, row) in ids.iter().zip(rows.by_ref()) {
@@ -227,8 +248,9 @@ impl<'m> Call<'m> {
                     }
                 }
             }
-            let ids = ids.into_iter().filter(counts).collect();
-            self.finished.push(LateInput { ids, vectors, report });
+            let (ids, offsets): (Vec<u32>, Vec<_>) = ids.into_iter().zip(offsets).filter(|(id, _)| counts(id)).unzip();
+            let tokens = ids.iter().map(|id| self.model.tokenizer().token(*id).unwrap_or_default()).collect();
+            self.finished.push(LateInput { ids, tokens, offsets, vectors, report });
         }
         Ok(true)
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::{Model, Request};
 use crate::error::Result;
-use crate::tokenizer::{OffsetMap, Sequence};
+use crate::tokenizer::{OffsetMap, OffsetUnit, Sequence};
 
 /// The tokens of one input, or of one window of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -31,17 +31,17 @@ pub struct Tokens {
 }
 
 /// Where tokens stand in a caller's text that has a prompt before it.
-struct Places<'t> {
+pub(super) struct Places<'t> {
     prompt: usize,
     map: OffsetMap<'t>,
 }
 
 impl<'t> Places<'t> {
-    fn new(text: &'t str, prompt: usize, request: &Request) -> Self {
-        Places { prompt, map: OffsetMap::new(text, request.offsets) }
+    pub fn new(text: &'t str, prompt: usize, unit: OffsetUnit) -> Self {
+        Places { prompt, map: OffsetMap::new(text, unit) }
     }
 
-    fn span(&self, (start, end): (usize, usize)) -> (usize, usize) {
+    pub fn span(&self, (start, end): (usize, usize)) -> (usize, usize) {
         self.map.span((start.saturating_sub(self.prompt), end.saturating_sub(self.prompt)))
     }
 }
@@ -62,7 +62,8 @@ impl Model {
             let whole = super::forward::with_prompt(prompt, text);
             let pair = pair.as_ref().map(AsRef::as_ref);
             let encoded = self.tokenizer().encode(&whole, pair, &limit).map_err(|e| e.within(format!("text {index}")))?;
-            let places = [Places::new(text, whole.len() - text.len(), request), Places::new(pair.unwrap_or(""), 0, request)];
+            let unit = request.offsets;
+            let places = [Places::new(text, whole.len() - text.len(), unit), Places::new(pair.unwrap_or(""), 0, unit)];
             for (window, sequence) in encoded.windows.into_iter().enumerate() {
                 let mut tokens = self.spell(sequence, &places);
                 (tokens.index, tokens.window, tokens.total, tokens.truncated) = (index, window, encoded.total, encoded.truncated);
