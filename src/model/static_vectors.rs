@@ -6,6 +6,7 @@
 //! opened, as sentence-transformers does. Without them the table stays where it lies.
 
 use super::config::Fields;
+use super::languages::Languages;
 use super::loader::Loader;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::Graph;
@@ -41,7 +42,16 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     loader.refuse_leftovers(|_| false)?;
     let mut graph = Graph::new();
     let tokens = graph.embed(vec![Lookup { table, index: Index::Token }], None, hidden);
-    Ok(Trunk { family, sizes, graph, hidden_states: vec![tokens], pooler: None, of_heads: Vec::new(), heads: Vec::new() })
+    Ok(Trunk {
+        family,
+        sizes,
+        graph,
+        hidden_states: vec![tokens],
+        pooler: None,
+        of_heads: Vec::new(),
+        heads: Vec::new(),
+        languages: Languages::default(),
+    })
 }
 
 /// The row of each token.
