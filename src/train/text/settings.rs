@@ -29,7 +29,7 @@ pub struct TextSettings {
     pub form: TextForm,
     /// The field of JSON lines that has the text.
     pub field: String,
-    /// Whether documents are cut into sentences by [`sentences`]; otherwise each is one sentence. Sentences that have lines of their own
+    /// Whether documents are cut into sentences by the rules of `sentences`; otherwise each is one sentence. Sentences that have lines of their own
     /// are never cut further.
     pub split: bool,
 }

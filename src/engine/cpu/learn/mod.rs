@@ -3,7 +3,7 @@
 //! [`Learner`] holds the weights of a model as `pack` lays them out for learning, and beside each number its gradient and the
 //! optimiser's two moments. [`Learner::run`] runs a graph that `engine::gradient` made; [`Learner::step`] changes the weights
 //! ([`optimiser`]). The operations are in [`work`], [`attention`], [`vocabulary`] and [`losses`], cut into tasks by [`plan`], over the functions
-//! of [`kernels`] ([`product`], [`rows`]; [`reference`] is their definition).
+//! of [`kernels`] ([`product`], [`rows`]; [`mod@reference`] is their definition).
 //!
 //! **Why results do not depend on the threads.** A task computes the same numbers in the same order whoever runs it, each number of a gradient
 //! belongs to one task of an operation, and sums that several tasks share are noted apart and added in a fixed order.
