@@ -124,8 +124,8 @@ fn a_model_of_text_is_learned_evaluated_and_opens() {
 #[test]
 fn every_objective_runs() {
     let ground = Ground::new();
-    for sequences in ["next_sentence", "sentence_order", "single"] {
-        for learning in ["token", "whole_word", "left_to_right"] {
+    for sequences in ["next_sentence", "sentence_order", "single", "packed"] {
+        for learning in ["token", "whole_word", "span", "left_to_right"] {
             let run = format!("{sequences}-{learning}");
             ground.done(&pretrain(&run, &["--steps", "25", "--sequences", sequences, "--learning", learning]));
             let log = ground.log(&run);

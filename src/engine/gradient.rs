@@ -51,11 +51,7 @@ pub struct Course<'a> {
 /// # Errors
 /// The name of an operation that has no way back.
 pub fn learning(graph: &Graph, goals: &[Goal], course: &Course<'_>) -> Result<Learning, &'static str> {
-    let mut forward = Forward { graph: Graph::new(), places: Vec::new(), site: 0 };
-    forward.copy(graph, goals, course.rates);
-    let mut back = Back { gradients: vec![None; forward.graph.nodes().len()], learners: Vec::new(), graph: forward.graph, course };
-    back.learners = back.learners();
-    let losses = goals.iter().map(|goal| back.lose(graph, goal, &forward.places)).collect();
+    let (mut back, losses) = Back::new(graph, goals, course);
     let last = back.learners.len();
     for value in back.graph.values().take(last).rev() {
         if back.learners[value.index()] && back.gradients[value.index()].is_some() {
@@ -67,12 +63,8 @@ pub fn learning(graph: &Graph, goals: &[Goal], course: &Course<'_>) -> Result<Le
 
 /// Appends losses to `graph` for their costs alone: nothing learns, nothing is dropped.
 pub fn evaluating(graph: &Graph, goals: &[Goal]) -> Learning {
-    let mut forward = Forward { graph: Graph::new(), places: Vec::new(), site: 0 };
-    forward.copy(graph, goals, Rates::default());
     let course = Course { weights: 0, learns: &|_| false, rates: Rates::default() };
-    let mut back = Back { gradients: vec![None; forward.graph.nodes().len()], learners: Vec::new(), graph: forward.graph, course: &course };
-    back.learners = vec![false; back.gradients.len()];
-    let losses = goals.iter().map(|goal| back.lose(graph, goal, &forward.places)).collect();
+    let (back, losses) = Back::new(graph, goals, &course);
     Learning { graph: back.graph, losses }
 }
 
@@ -95,12 +87,11 @@ struct Forward {
 
 impl Forward {
     fn copy(&mut self, model: &Graph, goals: &[Goal], rates: Rates) {
-        for (i, value) in model.values().enumerate() {
+        for value in model.values() {
             let node = model.node(value);
             let fused = goals.iter().any(|goal| goal.value == value && vocabulary(model, goal).is_some());
             // Scores that only a loss reads are never a value; nothing refers to their place.
             let place = if fused { ValueId::default() } else { self.append(node, rates) };
-            debug_assert_eq!(self.places.len(), i);
             self.places.push(place);
         }
     }
@@ -176,7 +167,18 @@ struct Back<'a> {
     course: &'a Course<'a>,
 }
 
-impl Back<'_> {
+impl<'a> Back<'a> {
+    /// The forward operations of `graph` with the losses behind them, before any step back; and the losses.
+    fn new(graph: &Graph, goals: &[Goal], course: &'a Course<'a>) -> (Back<'a>, Vec<ValueId>) {
+        let mut forward = Forward { graph: Graph::new(), places: Vec::new(), site: 0 };
+        forward.copy(graph, goals, course.rates);
+        let Forward { graph: copied, places, .. } = forward;
+        let mut back = Back { gradients: vec![None; copied.nodes().len()], learners: Vec::new(), graph: copied, course };
+        back.learners = back.learners();
+        let losses = goals.iter().map(|goal| back.lose(graph, goal, &places)).collect();
+        (back, losses)
+    }
+
     fn learns(&self, id: WeightId) -> bool {
         (self.course.learns)(id)
     }

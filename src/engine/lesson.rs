@@ -42,13 +42,19 @@ pub struct Cost {
     pub right: bool,
 }
 
-/// A key of many bits from numbers: each bit of the result depends on each of the words (the finaliser of Steele et al., Fast Splittable
-/// Pseudorandom Number Generators, 2014).
+/// The golden ratio's fraction as an odd number: SplitMix64's increment.
+pub const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A bijection of 64-bit words in which each bit of the input changes each bit of the output about half of the time: the finaliser of
+/// SplitMix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014; constants of Stafford's variant 13).
+#[inline]
+pub fn mix(mut word: u64) -> u64 {
+    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ (word >> 31)
+}
+
+/// A key of many bits from numbers: each bit of the result depends on each of the words.
 pub fn key(words: &[u64]) -> u64 {
-    words.iter().fold(0x9e37_79b9_7f4a_7c15, |state, word| {
-        let mut z = (state ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    })
+    words.iter().fold(GAMMA, |state, word| mix((state ^ word).wrapping_add(GAMMA)))
 }

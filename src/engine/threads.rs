@@ -58,6 +58,13 @@ impl Pool {
         drop(lent);
     }
 
+    /// Does `count` tasks on up to `threads` threads, this one among them, and returns when all are done.
+    pub fn each(&self, threads: usize, count: usize, task: impl Fn(usize) + Send + Sync + 'static) {
+        let threads = threads.min(count).max(1);
+        let steps = Steps::new(&[count], threads);
+        self.run(threads, &(Arc::new(move |thread| steps.work(thread, || false, |_, number| task(number))) as Job));
+    }
+
     /// Threads that the pool has started in this process.
     pub fn started(&self) -> usize {
         try_lock(self.team()).map_or(0, |team| team.helpers.len())

@@ -3,9 +3,9 @@
 //! As in BERT: matrices and tables from a normal distribution cut off at two deviations, biases 0, the scales of norms 1. A number follows
 //! from the seed, the tensor's name and its place, so that a model is the same whatever else is made before it.
 
-use crate::quant::{Bytes, Dtype, Tensor};
-
 use super::heads::Kind;
+use crate::engine::lesson::{GAMMA, mix};
+use crate::quant::{Bytes, Dtype, Tensor};
 
 /// How missing weights are made, and which heads are wanted.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,31 +28,28 @@ impl Fresh {
             (1, false) => Some(0.0),
             _ => None,
         };
-        let key = name.bytes().fold(mix(self.seed), |key, byte| mix(key ^ u64::from(byte)));
+        let key = name.bytes().fold(next(self.seed), |key, byte| next(key ^ u64::from(byte)));
         let number = |i: usize| constant.unwrap_or_else(|| self.deviation * normal(key, i as u64));
         let bytes: Vec<u8> = (0..count).flat_map(|i| number(i).to_le_bytes()).collect();
         Tensor::new(Dtype::F32, shape.to_vec(), Bytes::owned(bytes))
     }
 }
 
+/// The number behind `state` in a stream of SplitMix64.
+fn next(state: u64) -> u64 {
+    mix(state.wrapping_add(GAMMA))
+}
+
 /// Number `index` of a normal distribution without what lies beyond two deviations: the first of a few draws that lies within (Box and
 /// Muller, A Note on the Generation of Random Normal Deviates, 1958).
 fn normal(key: u64, index: u64) -> f32 {
-    let uniform = |n: u64| ((mix(key.wrapping_add(n.wrapping_mul(0x9e37_79b9_7f4a_7c15))) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+    let uniform = |n: u64| ((next(key.wrapping_add(n.wrapping_mul(GAMMA))) >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     let draw = |t: u64| {
         let at = (index * 64 + t) * 2;
         (-2.0 * uniform(at).ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform(at + 1)).cos()
     };
     // Of 64 draws, each 95 % likely, one lies within.
     (0..64).map(draw).find(|x| x.abs() <= 2.0).unwrap_or(0.0) as f32
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014).
-fn mix(x: u64) -> u64 {
-    let z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::{Embeddings, Model, Request, TextReport, Vectors};
-use crate::engine::threads::{Job, Steps};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Texts of a block at most, and bytes of them: a fraction of a millisecond.
@@ -71,7 +70,8 @@ impl Model {
                 blocks: some.iter().map(|block| block.start - first..block.end - first).collect(),
                 answers: some.iter().map(|_| Mutex::new(None)).collect(),
             });
-            self.share(threads, &round);
+            let work = Arc::clone(&round);
+            self.encoder().engine().each(threads, some.len(), move |block| work.work(block));
             for block in 0..some.len() {
                 let part = round.answer(block)?;
                 match &mut whole {
@@ -84,17 +84,6 @@ impl Model {
             }
         }
         whole.map_or_else(|| self.encode_from::<&str>(0, &[], request), Ok)
-    }
-
-    fn share(&self, threads: usize, round: &Arc<Round>) {
-        let threads = threads.min(round.blocks.len());
-        let steps = Steps::new(&[round.blocks.len()], threads);
-        let shared = Arc::new((Arc::clone(round), steps));
-        let job: Job = Arc::new(move |thread| {
-            let (round, steps) = &*shared;
-            steps.work(thread, || false, |_, block| round.work(block));
-        });
-        self.encoder().engine().share(threads, &job);
     }
 }
 

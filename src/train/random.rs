@@ -6,8 +6,7 @@
 //! The mixer is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014; constants of
 //! Stafford's variant 13), applied twice a number: once to the counter, once to its sum with the key.
 
-/// The golden ratio's fraction as an odd number: SplitMix64's increment.
-const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+use crate::engine::lesson::{GAMMA, mix};
 
 /// What a number is for. Numbers for one purpose are independent of those for all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +20,8 @@ pub enum Purpose {
     Masking = 3,
     /// What masked tokens are replaced with.
     Replacing = 4,
-    /// The first values of weights.
-    Weights = 5,
     /// Dropout.
     Dropout = 6,
-    /// What a generator replaces (ELECTRA).
-    Generator = 7,
 }
 
 /// Names a sequence of random numbers, each of which is had by its counter.
@@ -69,14 +64,6 @@ impl Key {
     pub fn unit(self, counter: u64) -> f64 {
         (self.bits(counter) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
-}
-
-/// A bijection of 64-bit words in which each bit of the input changes each bit of the output about half of the time.
-#[inline]
-pub fn mix(mut word: u64) -> u64 {
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
 }
 
 #[cfg(test)]

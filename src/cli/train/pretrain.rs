@@ -89,8 +89,10 @@ fn run(matches: &ArgMatches) -> Outcome {
     let mut log = Log::open(out, resume, log_every)?;
     let done = run.run(out, resume, &stop, &mut |event| log.tell(event));
     log.close()?;
-    report::write(out)?;
+    // Why a run failed is told before why its report could not be drawn.
+    let drawn = report::write(out);
     done?;
+    drawn?;
     if stop.load(Ordering::Relaxed) {
         let _ = writeln!(std::io::stderr(), "stopped; go on with --resume");
     }

@@ -101,20 +101,11 @@ impl Engine {
         }
         check(graph, batch, &self.shared.weights)?;
         let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1), When::AtOnce)?;
-        let threads = plan.threads;
         let _counted = Counted::new(&self.runs);
         let mut area = self.area(plan.len())?;
-        let steps = Steps::new(&plan.tasks, threads);
         let work = Work::new(Arc::clone(&self.shared), Arc::clone(graph), Arc::clone(batch), plan, &mut area);
-        let run = Arc::new((work, steps));
-        let (job_run, job_control) = (Arc::clone(&run), control.clone());
-        let job: Job = Arc::new(move |thread| {
-            let (work, steps) = &*job_run;
-            // SAFETY: `Steps` gives each task to one thread, in an order in which inputs are complete; the area lives until the
-            // caller's own `work` returns, and by then no task runs or will.
-            steps.work(thread, || thread == 0 && job_control.stopped().is_some(), |step, task| unsafe { work.task(step, task, thread) });
-        });
-        self.pool.run(threads, &job);
+        // SAFETY: the area lives until the call is over.
+        let run = unsafe { work_through(&self.pool, work, control) };
         let (work, steps) = &*run;
         let result = if steps.is_panicked() {
             Err(Error::new(ErrorKind::Panic, "a kernel panicked: a bug in Cloze, please report it"))
@@ -127,9 +118,9 @@ impl Engine {
         result
     }
 
-    /// Calls `job(0)` on this thread, and on helpers, up to `threads` together, as they come and are free: for work that is no graph's.
-    pub fn share(&self, threads: usize, job: &Job) {
-        self.pool.run(threads, job);
+    /// Does `count` tasks that are no graph's on up to `threads` threads, and returns when all are done.
+    pub fn each(&self, threads: usize, count: usize, task: impl Fn(usize) + Send + Sync + 'static) {
+        self.pool.each(threads, count, task);
     }
 
     /// The bytes that [`Engine::run`] needs beside the weights.
@@ -193,6 +184,24 @@ impl Engine {
         }
         self.area_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
+}
+
+/// Does the tasks of a run on the threads of `pool` until all are done or `control` stops it. Helpers may hold the run a moment longer.
+///
+/// # Safety
+/// What the run's tasks write lives until the call returns: by then no task runs or will.
+pub(super) unsafe fn work_through(pool: &Pool, work: Work, control: &Control) -> Arc<(Work, Steps)> {
+    let threads = work.plan.threads;
+    let steps = Steps::new(&work.plan.tasks, threads);
+    let run = Arc::new((work, steps));
+    let (shared, control) = (Arc::clone(&run), control.clone());
+    let job: Job = Arc::new(move |thread| {
+        let (work, steps) = &*shared;
+        // SAFETY: `Steps` gives each task to one thread, in an order in which inputs are complete; the rest is the caller's contract.
+        steps.work(thread, || thread == 0 && control.stopped().is_some(), |step, task| unsafe { work.task(step, task, thread) });
+    });
+    pool.run(threads, &job);
+    run
 }
 
 /// Counts a run while it goes on.

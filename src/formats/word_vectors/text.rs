@@ -118,12 +118,10 @@ fn careful<'l>(line: &'l [u8], dimensions: usize, out: &mut Vec<u8>) -> Result<&
     }
     let word = &line[..end];
     let word_field = word.rsplit(is_space).next().unwrap_or_default();
-    if fields.len() < dimensions || end == 0 && !line.first().is_some_and(is_space) {
+    let too_few = fields.len() < dimensions || end == 0 && !line.first().is_some_and(is_space);
+    let too_many = word_field.len() < word.len() && looks_like_one(word_field);
+    if too_few || too_many {
         let found = line.split(is_space).filter(|field| !field.is_empty()).count().saturating_sub(1);
-        return Err(invalid(format!("{found} numbers behind the word, and {dimensions} were expected")));
-    }
-    if word_field.len() < word.len() && looks_like_one(word_field) {
-        let found = line.split(is_space).filter(|field| !field.is_empty()).count() - 1;
         return Err(invalid(format!("{found} numbers behind the word, and {dimensions} were expected")));
     }
     for (place, field) in fields.iter().rev().enumerate() {

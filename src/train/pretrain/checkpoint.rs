@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::folder::bytes_of;
 use crate::engine::cpu::{Learner, LearningState};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::atomic::AtomicFolder;
@@ -65,7 +66,7 @@ pub(super) fn save(out: &Path, progress: &Progress, learner: &Learner, keep: usi
     let mut file = folder.file(STATE)?;
     let bytes = |plan: &TensorPlan| {
         let numbers = parts.iter().find(|(name, _)| *name == plan.name).map_or(&[][..], |(_, numbers)| numbers);
-        Ok(Bytes::owned(numbers.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>()))
+        Ok(Bytes::owned(bytes_of(numbers)))
     };
     safetensors::write(&mut file, &plans, bytes, |_| {})?;
     file.commit()?;

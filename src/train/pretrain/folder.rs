@@ -3,8 +3,9 @@
 //! config.json, model.safetensors and the tokenizer's files, written as a whole or not at all. Tensors have the names and shapes that the
 //! family's loader took them by.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -60,10 +61,23 @@ impl Companions {
             write_file(&folder, name, bytes)?;
         }
         let mut file = folder.file("model.safetensors")?;
-        safetensors::write(&mut file, &plans(model), |plan| tensor(model, learner, plan), |_| {})?;
+        let tensors = tensors(model);
+        let plans: Vec<TensorPlan> = tensors.iter().map(|(plan, ..)| plan.clone()).collect();
+        let places: HashMap<&str, (WeightId, Range<usize>)> =
+            tensors.iter().map(|(plan, id, rows)| (plan.name.as_str(), (*id, rows.clone()))).collect();
+        let bytes = |plan: &TensorPlan| {
+            let (id, rows) = places[plan.name.as_str()].clone();
+            Ok(Bytes::owned(bytes_of(&learner.weight(id, rows))))
+        };
+        safetensors::write(&mut file, &plans, bytes, |_| {})?;
         file.commit()?;
         folder.commit()
     }
+}
+
+/// Numbers as files hold them.
+pub(super) fn bytes_of(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
 }
 
 fn write_file(folder: &AtomicFolder, name: &str, bytes: &[u8]) -> Result<()> {
@@ -72,23 +86,14 @@ fn write_file(folder: &AtomicFolder, name: &str, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
-fn plans(model: &Learnable) -> Vec<TensorPlan> {
-    let parts = (0..model.weights().len()).flat_map(|id| model.parts(WeightId(id)));
-    parts.map(|part| TensorPlan { name: part.name.clone(), dtype: Dtype::F32, shape: part.shape.clone() }).collect()
-}
-
-/// The numbers of a planned tensor.
-fn tensor(model: &Learnable, learner: &Learner, plan: &TensorPlan) -> Result<Bytes> {
-    for id in (0..model.weights().len()).map(WeightId) {
-        let mut from = 0;
-        for part in model.parts(id) {
-            let count: usize = part.shape.iter().product();
-            if part.name == plan.name {
-                let numbers = learner.weight(id);
-                return Ok(Bytes::owned(numbers[from..from + count].iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>()));
-            }
-            from += count;
-        }
-    }
-    Err(Error::new(ErrorKind::InvalidTensor, format!("tensor {:?} is none of the model's", plan.name)))
+/// The tensors of a model: what is written, the weight that has its numbers, and which of its rows.
+fn tensors(model: &Learnable) -> Vec<(TensorPlan, WeightId, Range<usize>)> {
+    let of_weight = |id: WeightId| {
+        model.parts(id).iter().scan(0, move |rows, part| {
+            let first = *rows;
+            *rows += part.shape.first().copied().unwrap_or(1);
+            Some((TensorPlan { name: part.name.clone(), dtype: Dtype::F32, shape: part.shape.clone() }, id, first..*rows))
+        })
+    };
+    (0..model.weights().len()).map(WeightId).flat_map(of_weight).collect()
 }

@@ -9,7 +9,7 @@ use super::super::Example;
 use crate::engine::Batch;
 use crate::engine::lesson::{Lesson, Target, UNLABELLED};
 
-/// A part of a step, and how many examples it has.
+/// A part of a step.
 pub(super) struct Part {
     pub batch: Arc<Batch>,
     pub lesson: Arc<Lesson>,
@@ -31,8 +31,7 @@ impl Asked {
 
 /// Cuts a step's examples into parts of at least `part_tokens` tokens, the last aside. Targets: the hidden tokens' ids, then the labels of
 /// sequences if `pairs`.
-pub(super) fn parts(examples: &[Example], part_tokens: usize, seed: u64, pairs: bool) -> Vec<Part> {
-    let asked = Asked::of(examples);
+pub(super) fn parts(examples: &[Example], asked: Asked, part_tokens: usize, seed: u64, pairs: bool) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut first = 0;
     while first < examples.len() {
@@ -79,7 +78,7 @@ mod tests {
     #[test]
     fn parts_have_their_tokens_and_share_one_factor() {
         let examples: Vec<Example> = (1..=10).map(|i| example(i * 3, i % 3)).collect();
-        let parts = parts(&examples, 40, 9, true);
+        let parts = parts(&examples, Asked::of(&examples), 40, 9, true);
         let tokens: Vec<usize> = parts.iter().map(|p| p.batch.tokens()).collect();
         assert_eq!(tokens.iter().sum::<usize>(), 165);
         assert!(tokens[..tokens.len() - 1].iter().all(|t| *t >= 40), "{tokens:?}");

@@ -295,12 +295,12 @@ impl Pretraining {
     /// Runs all parts of some examples.
     fn costs_of(&mut self, examples: &[Example], seed: u64, learns: bool) -> Result<Costs> {
         let made = if learns { &self.learning } else { &self.evaluating };
-        let mut sums = Sums::default();
-        for Part { batch, lesson } in parts(examples, self.settings.part_tokens, seed, self.pairs) {
+        let (mut sums, asked) = (Sums::default(), Asked::of(examples));
+        for Part { batch, lesson } in parts(examples, asked, self.settings.part_tokens, seed, self.pairs) {
             let costs = self.learner.run(&made.graph, &made.losses, &batch, &lesson)?;
             sums.add(&costs, &lesson.targets);
         }
-        Ok(sums.costs(Asked::of(examples), self.pairs))
+        Ok(sums.costs(asked, self.pairs))
     }
 
     fn evaluate_now(&mut self, out: &Path, progress: &mut Progress, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {

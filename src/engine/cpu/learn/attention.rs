@@ -321,7 +321,9 @@ impl Work {
             // SAFETY: the block's own rows.
             unsafe {
                 let row = area.scores.add(r * area.stride);
-                self.drop_row(row, row, keys.columns, dropping.rate.rate, dropping.key(first + r));
+                if dropping.rate.rate > 0.0 {
+                    self.drop_row(row, row, keys.columns, dropping.rate.rate, dropping.key(first + r));
+                }
                 (self.kernels().learn.softmax_back)(area.weights.add(r * area.stride), row, keys.columns, head.scale);
             }
         }

@@ -22,6 +22,7 @@ mod tests;
 mod vocabulary;
 mod work;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 pub use optimiser::Step;
@@ -34,11 +35,12 @@ use super::ops::Work;
 use super::pack::Packed;
 use super::pack::learning::Transposed;
 use super::plan::{Plan, When};
-use super::run::Shared;
+use super::run::{Shared, work_through};
 use crate::engine::batch::Batch;
+use crate::engine::control::Control;
 use crate::engine::graph::{Graph, ValueId, WeightId};
 use crate::engine::lesson::{Cost, Lesson};
-use crate::engine::threads::{Job, Pool, Steps};
+use crate::engine::threads::Pool;
 use crate::engine::weights::{Role, Weight};
 use crate::error::{Error, ErrorKind, Result, fail};
 
@@ -60,8 +62,7 @@ pub struct Learner {
 struct Kept {
     role: Role,
     rows: usize,
-    /// Numbers without padding.
-    numbers: usize,
+    row_len: usize,
 }
 
 /// The numbers of a learner that a checkpoint keeps, in its own layout: the weights, and both moments of the optimiser.
@@ -84,7 +85,7 @@ impl Learner {
         let packed = Packed::learning(weights)?;
         let learned = packed.learned();
         let transposed = packed.transposed();
-        let kept = |w: &Weight| Kept { role: w.role, rows: w.rows(), numbers: w.tensors.iter().map(|t| t.elements()).sum() };
+        let kept = |w: &Weight| Kept { role: w.role, rows: w.rows(), row_len: w.tensors[0].row_len() };
         let mut learner = Learner {
             shared: Arc::new(Shared { kernels, weights: packed, bf16: None }),
             pool: Pool::new(),
@@ -125,54 +126,33 @@ impl Learner {
                 Buffer::zeroed(plan.len())?
             }
         };
-        let threads = plan.threads;
-        let steps = Steps::new(&plan.tasks, threads);
         let mut work = Work::new(Arc::clone(&self.shared), Arc::clone(graph), Arc::clone(batch), plan, &mut area);
         work.study = Some(Study { gradients: self.gradients.as_mut_pointer(), lesson: Arc::clone(lesson) });
-        let run = Arc::new((work, steps));
-        let shared = Arc::clone(&run);
-        let job: Job = Arc::new(move |thread| {
-            let (work, steps) = &*shared;
-            // SAFETY: as in `Engine::run`; the gradients live as long as the learner, which is borrowed until the call returns.
-            steps.work(thread, || false, |step, task| unsafe { work.task(step, task, thread) });
-        });
-        self.pool.run(threads, &job);
+        // SAFETY: the area lives until the call is over, the gradients as long as the learner.
+        let run = unsafe { work_through(&self.pool, work, &Control::default()) };
         let (work, steps) = &*run;
         if steps.is_panicked() {
             return fail(ErrorKind::Panic, "a kernel panicked: a bug in Cloze, please report it");
         }
         let costs = losses.iter().map(|loss| work.report(*loss, &area)).collect();
-        drop(job);
-        self.settle(run);
+        // Helpers may hold the weights a moment longer; they can be changed when this thread alone does.
+        while Arc::strong_count(&run) > 1 {
+            std::thread::yield_now();
+        }
+        drop(run);
         self.area = Some(area);
         Ok(costs)
     }
 
-    /// Waits until helpers have let go of what they share with a finished run: the weights can then be changed.
-    fn settle<T>(&self, mut run: Arc<T>) {
-        loop {
-            match Arc::try_unwrap(run) {
-                Ok(alone) => return drop(alone),
-                Err(shared) => run = shared,
-            }
-            std::thread::yield_now();
-        }
-    }
-
-    /// The weight `id`, row after row.
-    pub fn weight(&self, id: WeightId) -> Vec<f32> {
-        self.unpacked(id, self.shared.weights.numbers())
+    /// The rows `rows` of weight `id`, one after another.
+    pub fn weight(&self, id: WeightId, rows: Range<usize>) -> Vec<f32> {
+        self.shared.weights.unpacked(id, self.shared.weights.numbers(), rows, self.weights[id.0].row_len)
     }
 
     /// The gradient of weight `id`, row after row.
     pub fn gradient(&self, id: WeightId) -> Vec<f32> {
-        self.unpacked(id, &self.gradients)
-    }
-
-    fn unpacked(&self, id: WeightId, numbers: &[f32]) -> Vec<f32> {
-        let mut all = self.shared.weights.unpacked(id, numbers, self.weights[id.0].rows);
-        all.truncate(self.weights[id.0].numbers);
-        all
+        let Kept { rows, row_len, .. } = self.weights[id.0];
+        self.shared.weights.unpacked(id, &self.gradients, 0..rows, row_len)
     }
 
     /// What a checkpoint keeps.
@@ -210,18 +190,8 @@ impl Learner {
         let panels: Arc<Vec<Transposed>> = Arc::new(self.transposed.clone());
         let count = panels.len();
         // SAFETY: each task writes a panel of its own and reads matrices that nobody writes meanwhile.
-        self.each(count, move |i| unsafe { panels[i].copy(numbers.pointer()) });
+        self.pool.each(self.threads, count, move |i| unsafe { panels[i].copy(numbers.pointer()) });
         Ok(())
-    }
-
-    /// Does `count` tasks on the learner's threads.
-    fn each(&self, count: usize, task: impl Fn(usize) + Send + Sync + 'static) {
-        let steps = Arc::new((Steps::new(&[count], self.threads), task));
-        let shared = Arc::clone(&steps);
-        let job: Job = Arc::new(move |thread| shared.0.work(thread, || false, |_, number| (shared.1)(number)));
-        self.pool.run(self.threads, &job);
-        drop(job);
-        self.settle(steps);
     }
 }
 

@@ -61,7 +61,7 @@ impl Learner {
         let sums = Arc::new(Mutex::new(vec![0f64; pieces.len()]));
         let (kernels, gradients, out) = (self.shared.kernels, Numbers(self.gradients.as_ptr().cast_mut()), Arc::clone(&sums));
         let count = pieces.len();
-        self.each(count, move |i| {
+        self.pool.each(self.threads, count, move |i| {
             let Piece { first, len, .. } = pieces[i];
             // SAFETY: the piece lies in the gradients, which nobody writes meanwhile.
             let sum = unsafe { (kernels.learn.squares)(gradients.pointer().add(first), len) };
@@ -76,11 +76,6 @@ impl Learner {
         self.gradients.fill(0.0);
     }
 
-    /// Multiplies all gradients.
-    pub fn scale_gradients(&mut self, factor: f32) {
-        self.gradients.iter_mut().for_each(|g| *g *= factor);
-    }
-
     /// Moves the weights that `rate_of` gives a factor of the rate above 0; gradients are zero afterwards.
     ///
     /// # Errors
@@ -92,7 +87,7 @@ impl Learner {
         let gradients = Numbers(self.gradients.as_mut_pointer());
         let (means, squares) = (Numbers(self.means.as_mut_pointer()), Numbers(self.squares.as_mut_pointer()));
         let (count, step) = (pieces.len(), *step);
-        self.each(count, move |i| {
+        self.pool.each(self.threads, count, move |i| {
             let (Piece { first, len, decays, .. }, factor) = pieces[i];
             let power = step.number.min(i32::MAX as u64) as i32;
             // SAFETY: each task has a piece of its own of all four.

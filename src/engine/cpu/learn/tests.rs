@@ -6,8 +6,7 @@ use super::super::kernels;
 use super::{Learner, State, Step};
 use crate::engine::gradient::{Course, Goal, Learning, Rates, learning};
 use crate::engine::graph::{
-    Activation, Attention, Bias, Blocks, Dropout, Far, Graph, Half, Index, Lookup, Loss, Norm, Reduce, Relative, Rotary, Span, ValueId,
-    WeightId,
+    Activation, Attention, Bias, Blocks, Far, Graph, Half, Index, Lookup, Loss, Norm, Reduce, Relative, Rotary, Span, ValueId, WeightId,
 };
 use crate::engine::lesson::{Lesson, Target, UNLABELLED, key};
 use crate::engine::{Batch, Role, Weight};
@@ -449,5 +448,4 @@ fn dropout_drops_its_share_and_keeps_the_sum() {
         let of_column = (0..256).map(|c| out.iter().skip(c).step_by(256).filter(|x| **x == 0.0).count()).max().unwrap();
         assert!(of_column < 4096 / 10 + 110, "{}: a column of {of_column} in 4096", table.name);
     }
-    let _ = Dropout::default();
 }

@@ -52,20 +52,12 @@ impl Packed {
 
     /// Numbers that learn: all but the transposed matrices.
     pub(in super::super) fn learned(&self) -> usize {
-        let end = |entry: &Entry| match entry {
-            Entry::Matrix { panels, .. } => panels.end,
-            Entry::Vector(range) | Entry::Rows { numbers: range, .. } => range.end,
-            _ => 0,
-        };
-        self.list[..self.list.len() / 2].iter().map(end).max().unwrap_or(0)
+        self.list[..self.list.len() / 2].iter().map(|entry| entry.range().end).max().unwrap_or(0)
     }
 
     /// Where the numbers of weight `id` stand.
     pub(in super::super) fn place(&self, id: WeightId) -> Range<usize> {
-        match &self.list[id.0] {
-            Entry::Matrix { panels: range, .. } | Entry::Vector(range) | Entry::Rows { numbers: range, .. } => range.clone(),
-            _ => 0..0,
-        }
+        self.list[id.0].range()
     }
 
     /// All numbers.
@@ -91,15 +83,15 @@ impl Packed {
         }
     }
 
-    /// The weight `id` of `numbers`, which has the layout of all numbers: row after row without padding, `rows` rows of a matrix or table.
-    pub(in super::super) fn unpacked(&self, id: WeightId, numbers: &[f32], rows: usize) -> Vec<f32> {
+    /// The rows `rows`, of `row_len` numbers, of the weight `id` in `numbers`, which has the layout of all numbers.
+    pub(in super::super) fn unpacked(&self, id: WeightId, numbers: &[f32], rows: Range<usize>, row_len: usize) -> Vec<f32> {
         match &self.list[id.0] {
             Entry::Matrix { panels, depth } => {
                 let panels = &numbers[panels.clone()];
                 let at = |row: usize, k: usize| panels[row / PANEL * PANEL * depth + k * PANEL + row % PANEL];
-                (0..rows).flat_map(|row| (0..*depth).map(move |k| at(row, k))).collect()
+                rows.flat_map(|row| (0..*depth).map(move |k| at(row, k))).collect()
             }
-            entry => numbers[entry.range()].to_vec(),
+            entry => numbers[entry.range()][rows.start * row_len..rows.end * row_len].to_vec(),
         }
     }
 
@@ -124,9 +116,9 @@ impl Packed {
 impl Entry {
     fn range(&self) -> Range<usize> {
         match self {
-            Entry::Matrix { panels: range, .. } | Entry::Int8 { panels: range, .. } | Entry::Vector(range) => range.clone(),
-            Entry::Rows { numbers: range, .. } => range.clone(),
-            Entry::Table(_) | Entry::Nothing => 0..0,
+            Entry::Matrix { panels: range, .. } | Entry::Vector(range) | Entry::Rows { numbers: range, .. } => range.clone(),
+            // None of these learns.
+            Entry::Int8 { .. } | Entry::Table(_) | Entry::Nothing => 0..0,
         }
     }
 }
