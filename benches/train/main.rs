@@ -25,7 +25,7 @@ fn main() {
     let lengths: Vec<Vec<usize>> = serde_json::from_str(include_str!("lengths.json")).expect("lengths.json");
     let config = json!({"model_type": "bert", "vocab_size": VOCABULARY, "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4,
         "intermediate_size": 1024, "hidden_act": "gelu", "max_position_embeddings": 512, "type_vocab_size": 2, "layer_norm_eps": 1e-12});
-    let fresh = Fresh { seed: 1, deviation: 0.02, heads: vec![Kind::FillMask, Kind::NextSentence] };
+    let fresh = Fresh { seed: 1, deviation: 0.02, heads: vec![Kind::FillMask, Kind::NextSentence], ..Fresh::default() };
     let model = Learnable::new(&config, Weights::default(), fresh).expect("a model");
     let (graph, values) = model.graph(&[Kind::FillMask, Kind::NextSentence]).expect("heads");
     let goals: Vec<Goal> =

@@ -1,10 +1,19 @@
 //! What is right, and by which chance? What a batch carries beside its tokens when a model learns.
 
+use std::sync::Arc;
+
 /// The class of a row that has none: it costs nothing and counts nowhere.
 pub const UNLABELLED: u32 = u32::MAX;
 
+/// What a model's answers cost where the rows depend on each other, or on more than a class or numbers each.
+pub trait Judge: Send + Sync {
+    /// Reads rows of `width` numbers, one after another, and writes the gradient of the sum of costs (it comes as zeros) and what each row
+    /// cost. The result may depend on nothing else, so that it is the same each time.
+    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]);
+}
+
 /// What is right for the rows of one loss.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone)]
 pub enum Target {
     /// A class for each row, [`UNLABELLED`] for none.
     Classes {
@@ -20,10 +29,22 @@ pub enum Target {
         /// As above.
         factor: f32,
     },
+    /// Whatever this says.
+    Judged(Arc<dyn Judge>),
+}
+
+impl std::fmt::Debug for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Classes { classes, factor } => f.debug_struct("Classes").field("classes", classes).field("factor", factor).finish(),
+            Target::Numbers { numbers, factor } => f.debug_struct("Numbers").field("numbers", numbers).field("factor", factor).finish(),
+            Target::Judged(_) => f.write_str("Judged"),
+        }
+    }
 }
 
 /// The targets of one batch.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct Lesson {
     /// By the number that a loss names.
     pub targets: Vec<Target>,
@@ -40,6 +61,30 @@ pub struct Cost {
     pub loss: f32,
     /// Of classes: whether the right one is largest.
     pub right: bool,
+}
+
+/// `e^z / sum e^z`.
+pub fn softmax(z: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
+    let largest = z.clone().fold(f64::NEG_INFINITY, f64::max);
+    let e: Vec<f64> = z.map(|z| (z - largest).exp()).collect();
+    let sum: f64 = e.iter().sum();
+    e.into_iter().map(|e| e / sum).collect()
+}
+
+/// What naming `class` costs where the model says `z`, `log(sum(exp z)) - z[class]`, and the gradient; nothing for [`UNLABELLED`].
+///
+/// # Panics
+/// If there is no such class.
+pub fn cross_entropy(z: &[f64], class: u32) -> (Cost, Vec<f64>) {
+    if class == UNLABELLED {
+        return (Cost::default(), vec![0.0; z.len()]);
+    }
+    let class = class as usize;
+    let mut gradient = softmax(z.iter().copied());
+    let largest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let total = largest + z.iter().map(|z| (z - largest).exp()).sum::<f64>().ln();
+    gradient[class] -= 1.0;
+    (Cost { loss: (total - z[class]) as f32, right: z[class] >= largest }, gradient)
 }
 
 /// The golden ratio's fraction as an odd number: SplitMix64's increment.

@@ -16,6 +16,8 @@ pub struct Fresh {
     pub deviation: f32,
     /// Heads that the model shall have.
     pub heads: Vec<Kind>,
+    /// How many labels a head tells apart that is made.
+    pub labels: usize,
 }
 
 impl Fresh {
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn numbers_are_normal_and_cut_off() {
-        let fresh = Fresh { seed: 1, deviation: 0.02, heads: Vec::new() };
+        let fresh = Fresh { seed: 1, deviation: 0.02, ..Fresh::default() };
         let x = fresh.tensor("a.weight", &[300, 300]).unwrap().to_f32();
         let mean = x.iter().map(|x| f64::from(*x)).sum::<f64>() / x.len() as f64;
         let deviation = (x.iter().map(|x| (f64::from(*x) - mean).powi(2)).sum::<f64>() / x.len() as f64).sqrt();

@@ -130,7 +130,7 @@ impl LayerRow {
 pub(super) enum Width {
     /// As many as its matrix has rows: one a label.
     Labels,
-    /// As many as its matrix has rows, whatever they are.
+    /// As many as its matrix has rows; `intermediate_size` of one that is made.
     Own,
     /// So many.
     Fixed(usize),
@@ -142,13 +142,17 @@ pub(super) enum Width {
 
 impl Width {
     /// The outputs of the layer whose matrix is `weight`.
-    fn of(self, weight: &str, loader: &Loader, ground: &Ground) -> usize {
-        match self {
+    fn of(self, weight: &str, config: &Fields<'_>, loader: &Loader, ground: &Ground) -> Result<usize> {
+        Ok(match self {
             Width::Fixed(n) => n,
             Width::Hidden => ground.hidden,
-            Width::Labels | Width::Own => loader.rows(weight).unwrap_or(0),
+            Width::Labels => loader.rows(weight).unwrap_or(loader.labels()),
+            Width::Own => match loader.rows(weight) {
+                Some(rows) => rows,
+                None => config.size("intermediate_size")?,
+            },
             Width::Embedding => loader.width(ground.tokens),
-        }
+        })
     }
 }
 
@@ -316,7 +320,7 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
     match row {
         LayerRow::Linear { name, width, activation } => {
             let weight = format!("{name}.weight");
-            let outputs = width.of(&weight, loader, ground);
+            let outputs = width.of(&weight, config, loader, ground)?;
             let activation = activation.read(config)?;
             let weight = loader.head(&weight, outputs, inputs)?;
             let bias = Some(loader.vector(&[format!("{name}.bias")], outputs)?);
@@ -324,7 +328,7 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
         }
         LayerRow::Plain { name, width } => {
             let weight = format!("{name}.weight");
-            let outputs = width.of(&weight, loader, ground);
+            let outputs = width.of(&weight, config, loader, ground)?;
             let weight = loader.head(&weight, outputs, inputs)?;
             Ok((Layer::Linear { weight, bias: None, activation: Activation::Identity, width: outputs }, outputs))
         }

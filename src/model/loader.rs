@@ -33,6 +33,8 @@ pub(super) struct Loader {
     invented: Vec<String>,
     /// Heads that are made, too.
     wanted: Vec<Kind>,
+    /// How many labels they tell apart.
+    labels: usize,
 }
 
 /// A tensor that a weight is made of.
@@ -67,6 +69,7 @@ impl Loader {
             #[cfg(feature = "train")]
             invented: Vec::new(),
             wanted: Vec::new(),
+            labels: 0,
         }
     }
 
@@ -74,12 +77,18 @@ impl Loader {
     #[cfg(feature = "train")]
     pub(super) fn make_missing(&mut self, fresh: Fresh) {
         self.wanted.clone_from(&fresh.heads);
+        self.labels = fresh.labels;
         self.fresh = Some(fresh);
     }
 
     /// Whether a head is wanted, so that it is made where the checkpoint lacks it.
     pub(super) fn wants(&self, kind: Kind) -> bool {
         self.wanted.contains(&kind)
+    }
+
+    /// How many labels a head tells apart that is made; 0 where none is.
+    pub(super) fn labels(&self) -> usize {
+        self.labels
     }
 
     /// Names of the tensors that were made.

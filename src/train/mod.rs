@@ -13,6 +13,7 @@ mod permutation;
 pub mod pretrain;
 pub mod random;
 pub mod report;
+pub mod run;
 pub mod shards;
 pub mod text;
 pub mod vocabulary;

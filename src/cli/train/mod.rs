@@ -4,6 +4,7 @@
 //! and standard output, progress and messages to standard error; exit codes are those of `cloze`.
 
 mod pretrain;
+mod run;
 mod settings_file;
 mod shards;
 mod text;

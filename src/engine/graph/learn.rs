@@ -34,6 +34,8 @@ pub enum Loss {
     },
     /// `1 - cos(z, target)`.
     Cosine,
+    /// What the lesson's judge says of all rows together.
+    Judged,
 }
 
 /// One operation of learning. Shapes are (rows, width); a gradient has the shape of the value that it belongs to.

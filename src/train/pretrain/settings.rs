@@ -1,118 +1,31 @@
-//! How is a model pretrained? Every option as one row, for flags and files alike.
+//! How is a model pretrained? Its own options, each as one row, for flags and files alike; the others are every run's.
 
+use super::super::run::RunSettings;
+use super::super::run::settings::{count, real};
 use super::preset::{PRESETS, Preset};
-use super::schedule::Course;
-use crate::error::{Error, ErrorKind, Result, fail};
+use crate::error::Result;
 use crate::tasks::Setting;
-use crate::tasks::settings::{choice, number, set, threads};
+use crate::tasks::settings::{choice, set};
 
 /// How a model is pretrained.
 #[derive(Clone, Debug)]
 pub struct PretrainSettings {
     /// The size of a model from nothing.
     pub preset: &'static Preset,
-    /// Steps of the run.
-    pub steps: u64,
-    /// Sequences of a step.
-    pub batch: usize,
-    /// Tokens that are in memory at once, at least: a step of more runs in parts.
-    pub part_tokens: usize,
-    /// The highest learning rate.
-    pub rate: f64,
-    /// Steps over which the rate rises; none means a tenth.
-    pub warmup: Option<u64>,
-    /// How the rate goes on.
-    pub course: Course,
-    /// Weight decay.
-    pub decay: f64,
-    /// AdamW's.
-    pub beta1: f64,
-    /// AdamW's.
-    pub beta2: f64,
-    /// AdamW's.
-    pub epsilon: f64,
-    /// The largest norm of gradients; larger ones are scaled down to it.
-    pub clip: f64,
-    /// Dropout, in place of what config.json says.
-    pub dropout: Option<f64>,
-    /// Decides the first weights and dropout.
-    pub seed: u64,
-    /// Threads; none means as many as this process may use. The result is the same.
-    pub threads: Option<usize>,
-    /// Steps between two lines of the log.
-    pub log_every: u64,
-    /// Steps between two checkpoints.
-    pub save_every: u64,
-    /// Checkpoints that are kept.
-    pub keep: usize,
-    /// Steps between two evaluations.
-    pub evaluate_every: u64,
     /// Examples of an evaluation.
     pub evaluate_on: usize,
-    /// Steps in a row that may be skipped since a number was not finite.
-    pub skips: usize,
+    /// How the run goes.
+    pub run: RunSettings,
 }
 
 impl Default for PretrainSettings {
     fn default() -> Self {
-        PretrainSettings {
-            preset: &PRESETS[1],
-            steps: 10_000,
-            batch: 32,
-            part_tokens: 4096,
-            rate: 5e-4,
-            warmup: None,
-            course: Course::Linear,
-            decay: 0.01,
-            beta1: 0.9,
-            beta2: 0.999,
-            epsilon: 1e-6,
-            clip: 1.0,
-            dropout: None,
-            seed: 42,
-            threads: None,
-            log_every: 20,
-            save_every: 1000,
-            keep: 2,
-            evaluate_every: 500,
-            evaluate_on: 512,
-            skips: 10,
-        }
+        PretrainSettings { preset: &PRESETS[1], evaluate_on: 512, run: RunSettings::default() }
     }
 }
 
-/// A row whose value is a number of steps or the like.
-macro_rules! count {
-    ($field:ident, $least:literal, $values:literal, $help:literal) => {
-        Setting {
-            name: stringify!($field),
-            values: $values,
-            help: $help,
-            apply: |s, v| {
-                s.$field = number(v, $least)?.try_into().map_err(|_| Error::new(ErrorKind::InvalidArgument, "too large"))?;
-                Ok(())
-            },
-        }
-    };
-}
-
-/// A row whose value is a number between two others.
-macro_rules! real {
-    ($field:ident, $range:expr, $values:literal, $help:literal) => {
-        Setting {
-            name: stringify!($field),
-            values: $values,
-            help: $help,
-            apply: |s, v| {
-                s.$field = within(v, $range)?.into();
-                Ok(())
-            },
-        }
-    };
-}
-
 impl PretrainSettings {
-    /// Every option that [`PretrainSettings::set`] knows.
+    /// The options of pretraining; those of [`RunSettings::SETTINGS`] are options too.
     pub const SETTINGS: &'static [Setting<PretrainSettings>] = &[
         Setting {
             name: "preset",
@@ -123,83 +36,22 @@ impl PretrainSettings {
                 Ok(())
             },
         },
-        count!(steps, 1, "a number of steps", "Steps of the run; 10000 if not given"),
-        count!(batch, 1, "a number of sequences", "Sequences of a step; 32 if not given"),
-        count!(part_tokens, 1, "a number of tokens", "A step of more tokens runs in parts, so that memory stays; 4096 if not given"),
-        real!(rate, 0.0..=1.0, "a number from 0 to 1", "The highest learning rate; 5e-4 if not given"),
-        Setting {
-            name: "warmup",
-            values: "a number of steps",
-            help: "Steps over which the rate rises; a tenth of all if not given",
-            apply: |s, v| {
-                s.warmup = Some(number(v, 0)? as u64);
-                Ok(())
-            },
-        },
-        Setting {
-            name: "course",
-            values: "linear, cosine or constant",
-            help: "How the rate goes on after the warm-up; linear if not given",
-            apply: |s, v| {
-                s.course = choice(v, Course::ALL)?;
-                Ok(())
-            },
-        },
-        real!(decay, 0.0..=1.0, "a number from 0 to 1", "Weight decay, none on biases and norms; 0.01 if not given"),
-        real!(beta1, 0.0..=0.9999, "a number from 0 to 0.9999", "AdamW: how slowly the mean of gradients changes; 0.9 if not given"),
-        real!(
-            beta2,
-            0.0..=0.99999,
-            "a number from 0 to 0.99999",
-            "AdamW: how slowly the mean of their squares changes; 0.999 if not given"
-        ),
-        real!(epsilon, 1e-12..=1.0, "a number from 1e-12 to 1", "AdamW: added to the root of the squares; 1e-6 if not given"),
-        real!(clip, 1e-9..=1e9, "a number above 0", "The largest norm of all gradients together; 1 if not given"),
-        real!(dropout, 0.0..=0.9, "a share from 0 to 0.9", "Dropout, in place of what config.json says"),
-        Setting {
-            name: "seed",
-            values: "a whole number",
-            help: "Decides the first weights and dropout; 42 if not given",
-            apply: |s, v| {
-                s.seed = v.parse().map_err(|_| Error::new(ErrorKind::InvalidArgument, "not a whole number"))?;
-                Ok(())
-            },
-        },
-        Setting {
-            name: "threads",
-            values: "auto, or a number from 1 to 1024",
-            help: "Threads to use; the result is the same",
-            apply: |s, v| {
-                s.threads = threads(v)?;
-                Ok(())
-            },
-        },
-        count!(log_every, 1, "a number of steps", "Steps between two lines of the log; 20 if not given"),
-        count!(save_every, 1, "a number of steps", "Steps between two checkpoints; 1000 if not given"),
-        count!(keep, 1, "a number", "Checkpoints that are kept; 2 if not given"),
-        count!(evaluate_every, 1, "a number of steps", "Steps between two evaluations on the held-out texts; 500 if not given"),
-        count!(evaluate_on, 1, "a number of sequences", "Held-out sequences of an evaluation at most; 512 if not given"),
-        count!(skips, 1, "a number of steps", "Stop after so many steps in a row whose numbers are not finite; 10 if not given"),
+        count!(steps in run.steps, 1, "a number of steps", "Steps of the run; 10000 if not given"),
+        count!(batch in run.batch, 1, "a number of sequences", "Sequences of a step; 32 if not given"),
+        real!(rate in run.rate, 0.0..=1.0, "a number from 0 to 1", "The highest learning rate; 5e-4 if not given"),
+        count!(save_every in run.save_every, 1, "a number of steps", "Steps between two checkpoints; 1000 if not given"),
+        count!(evaluate_every in run.evaluate_every, 1, "a number of steps", "Steps between two evaluations on the held-out texts; 500 if not given"),
+        count!(evaluate_on in evaluate_on, 1, "a number of sequences", "Held-out sequences of an evaluation at most; 512 if not given"),
     ];
 
     /// Sets the option called `name`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that is not in [`PretrainSettings::SETTINGS`] and for a value that its row does not take.
+    /// `InvalidArgument` for a name that is in neither table and for a value that its row does not take.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        if RunSettings::SETTINGS.iter().any(|row| row.name == name) {
+            return self.run.set(name, value);
+        }
         set(Self::SETTINGS, self, name, value)
-    }
-
-    /// Steps of the warm-up.
-    pub fn warmup(&self) -> u64 {
-        self.warmup.unwrap_or(self.steps / 10)
-    }
-}
-
-fn within(value: &str, range: std::ops::RangeInclusive<f64>) -> Result<f64> {
-    match value.parse::<f64>() {
-        Ok(x) if range.contains(&x) => Ok(x),
-        Ok(x) => fail(ErrorKind::InvalidArgument, format!("{x} is not from {} to {}", range.start(), range.end())),
-        Err(_) => fail(ErrorKind::InvalidArgument, "not a number"),
     }
 }

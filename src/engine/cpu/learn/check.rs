@@ -81,7 +81,8 @@ pub(super) fn check_targets(graph: &Graph, batch: &Batch, lesson: &Lesson) -> Re
                     return wrong(format!("target {target} has class {class}; the model tells {classes} apart, from 0"));
                 }
             }
-            (Some(Target::Numbers { numbers, .. }), loss) if loss != Loss::CrossEntropy => {
+            (Some(Target::Judged(_)), Loss::Judged) => {}
+            (Some(Target::Numbers { numbers, .. }), loss) if !matches!(loss, Loss::CrossEntropy | Loss::Judged) => {
                 if numbers.len() != rows * node.width {
                     return wrong(format!("target {target} has {} numbers for {rows} rows of {}", numbers.len(), node.width));
                 }

@@ -1,10 +1,11 @@
 //! What does a wrong answer cost, and which way would it cost less?
 //!
-//! One row at a time, in double precision: these rows are short, or few. A row's gradient takes the place of what it reads.
+//! One row at a time, in double precision: these rows are short, or few. A row's gradient takes the place of what it reads. Where rows depend on
+//! each other a judge that comes with the lesson says both.
 
 use super::super::ops::Work;
 use crate::engine::graph::{Loss, ValueId};
-use crate::engine::lesson::{Cost, Target, UNLABELLED};
+use crate::engine::lesson::{Cost, Judge, Target, cross_entropy, softmax};
 
 impl Work {
     /// The rows of one task: gradients, and reports of [`Cost`].
@@ -13,6 +14,10 @@ impl Work {
     /// As [`Work::task`].
     pub(super) unsafe fn lose(&self, step: usize, task: usize, input: ValueId, loss: Loss, target: usize) {
         let width = self.width(step);
+        if let Target::Judged(judge) = &self.lesson().targets[target] {
+            // SAFETY: as here; it is the only task.
+            return unsafe { self.ask(step, input, judge.as_ref()) };
+        }
         for row in self.chunk(step, task) {
             // SAFETY: the input is complete; its place may be the value's own, so it is read before it is written.
             let z: Vec<f64> = unsafe {
@@ -21,45 +26,56 @@ impl Work {
             };
             let (cost, factor, gradient) = match &self.lesson().targets[target] {
                 Target::Classes { classes, factor } => {
-                    let (cost, gradient) = of_class(&z, classes[row]);
+                    let (cost, gradient) = cross_entropy(&z, classes[row]);
                     (cost, *factor, gradient)
                 }
                 Target::Numbers { numbers, factor } => {
                     let (cost, gradient) = of_numbers(loss, &z, &numbers[row * width..(row + 1) * width]);
                     (cost, *factor, gradient)
                 }
+                Target::Judged(_) => unreachable!("it is asked about all rows together"),
             };
             // SAFETY: this task alone writes its chunk's rows, and their reports.
             unsafe {
                 let to = self.row(step, row);
                 gradient.iter().enumerate().for_each(|(i, g)| *to.add(i) = (g * f64::from(factor)) as f32);
-                let report = self.area.add(self.plan.sides[step].report + 2 * row);
-                *report = cost.loss;
-                *report.add(1) = f32::from(u8::from(cost.right));
+                self.note(step, row, cost);
             }
         }
     }
-}
 
-/// Softmax of `z / temperature`.
-fn softmax(z: impl Iterator<Item = f64> + Clone, temperature: f64) -> Vec<f64> {
-    let largest = z.clone().fold(f64::NEG_INFINITY, f64::max);
-    let e: Vec<f64> = z.map(|z| ((z - largest) / temperature).exp()).collect();
-    let sum: f64 = e.iter().sum();
-    e.into_iter().map(|e| e / sum).collect()
-}
-
-/// Cross-entropy with a class.
-fn of_class(z: &[f64], class: u32) -> (Cost, Vec<f64>) {
-    if class == UNLABELLED {
-        return (Cost::default(), vec![0.0; z.len()]);
+    /// All rows at once: gradients, and reports of [`Cost`].
+    ///
+    /// # Safety
+    /// As [`Work::task`].
+    unsafe fn ask(&self, step: usize, input: ValueId, judge: &dyn Judge) {
+        let (rows, width) = (self.place(step).rows, self.width(step));
+        let mut answers = Vec::with_capacity(rows * width);
+        // SAFETY: the input is complete; its place may be the value's own, so it is read before it is written.
+        (0..rows).for_each(|row| answers.extend_from_slice(unsafe { self.read(input.index(), row) }));
+        let (mut gradient, mut costs) = (vec![0.0; answers.len()], vec![Cost::default(); rows]);
+        judge.judge(&answers, width, &mut gradient, &mut costs);
+        for (row, cost) in costs.into_iter().enumerate() {
+            // SAFETY: this task alone writes the value and its reports.
+            unsafe {
+                self.write(step, row).copy_from_slice(&gradient[row * width..(row + 1) * width]);
+                self.note(step, row, cost);
+            }
+        }
     }
-    let class = class as usize;
-    let mut gradient = softmax(z.iter().copied(), 1.0);
-    let largest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total = largest + z.iter().map(|z| (z - largest).exp()).sum::<f64>().ln();
-    gradient[class] -= 1.0;
-    (Cost { loss: (total - z[class]) as f32, right: z[class] >= largest }, gradient)
+
+    /// Notes what a row cost.
+    ///
+    /// # Safety
+    /// Nobody else writes this row's report.
+    unsafe fn note(&self, step: usize, row: usize, cost: Cost) {
+        // SAFETY: the plan has two numbers a row.
+        unsafe {
+            let report = self.area.add(self.plan.sides[step].report + 2 * row);
+            *report = cost.loss;
+            *report.add(1) = f32::from(u8::from(cost.right));
+        }
+    }
 }
 
 /// The losses whose targets are numbers.
@@ -79,8 +95,8 @@ fn of_numbers(loss: Loss, z: &[f64], target: &[f32]) -> (Cost, Vec<f64>) {
         Loss::Squared => (sum(&|z, t| (z - t).powi(2)) / n, pairs().map(|(z, t)| 2.0 * (z - t) / n).collect()),
         Loss::Distilled { temperature } => {
             let heat = f64::from(temperature);
-            let p = softmax(target.iter().map(|t| f64::from(*t)), heat);
-            let q = softmax(z.iter().copied(), heat);
+            let p = softmax(target.iter().map(|t| f64::from(*t) / heat));
+            let q = softmax(z.iter().map(|z| z / heat));
             let divergence: f64 = p.iter().zip(&q).filter(|(p, _)| **p > 0.0).map(|(p, q)| p * (p / q.max(f64::MIN_POSITIVE)).ln()).sum();
             (heat * heat * divergence, q.iter().zip(&p).map(|(q, p)| heat * (q - p)).collect())
         }
@@ -90,7 +106,7 @@ fn of_numbers(loss: Loss, z: &[f64], target: &[f32]) -> (Cost, Vec<f64>) {
             let cosine = dot / norms;
             (1.0 - cosine, pairs().map(|(z, t)| cosine * z / length - t / norms).collect())
         }
-        Loss::CrossEntropy => unreachable!("checked before the run: its targets are classes"),
+        Loss::CrossEntropy | Loss::Judged => unreachable!("checked before the run: its targets are others"),
     };
     let right = pairs().all(|(z, t)| (z > 0.0) == (t > 0.5));
     (Cost { loss: loss as f32, right }, gradient)

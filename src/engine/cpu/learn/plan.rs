@@ -8,7 +8,7 @@ use super::super::plan::{ROW_CHUNK, rows_of};
 use super::attention;
 use super::vocabulary::Shape;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Bias, Graph, Learn, Node};
+use crate::engine::graph::{Bias, Graph, Learn, Loss, Node};
 
 /// Where an operation has its notes (during the operation) and its report (to the end of the run).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,6 +45,7 @@ pub(in super::super) fn tasks(op: &Learn, graph: &Graph, node: &Node, batch: &Ba
         }
         Learn::EmbedGradient { gradient, .. } => graph.node(*gradient).width.div_ceil(PANEL),
         Learn::Vocabulary { .. } => Shape::new(op, graph, batch).tasks(part),
+        Learn::Loss { loss: Loss::Judged, .. } => 1,
         _ => chunks,
     }
 }

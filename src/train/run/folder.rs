@@ -23,14 +23,14 @@ const TOKENIZER: &[&str] =
     &["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt"];
 
 /// The small files that every model of a run has.
-pub(super) struct Companions {
+pub(in crate::train) struct Companions {
     pub config: Value,
     files: Vec<(String, Bytes)>,
 }
 
 impl Companions {
     /// `config`, and the tokenizer's files in `source`.
-    pub(super) fn new(config: Value, source: &Source) -> Result<Companions> {
+    pub(in crate::train) fn new(config: Value, source: &Source) -> Result<Companions> {
         let mut files = Vec::new();
         for name in TOKENIZER.iter().chain(huggingface::PIECES) {
             if let Some(bytes) = source.read(name)? {
@@ -41,7 +41,7 @@ impl Companions {
     }
 
     /// Names the class whose heads the model has, as far as what config.json says allows it to be told.
-    pub(super) fn name_class(&mut self, pairs: bool) {
+    pub(in crate::train) fn name_class(&mut self, pairs: bool) {
         let Some(said) = self.config["architectures"][0].as_str() else { return };
         let family = said.split("For").next().unwrap_or(said);
         let family = family.strip_suffix("Model").unwrap_or(family);

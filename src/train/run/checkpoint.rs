@@ -26,7 +26,7 @@ pub(super) struct Progress {
     /// Steps skipped in all, and in a row up to now.
     pub skipped: u64,
     pub skipped_in_a_row: usize,
-    /// The lowest held-out loss so far.
+    /// The merit of the best evaluation so far.
     pub best: Option<f64>,
     /// The settings that decide the run.
     pub settings: String,

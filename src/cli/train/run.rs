@@ -1,0 +1,144 @@
+//! How is a run started, watched and stopped, whatever it learns?
+//!
+//! Ctrl-C ends it with a checkpoint; what happens goes to log.jsonl, and to a person as a line on standard error; the report is drawn at the end.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use clap::builder::ArgAction;
+use clap::{Arg, value_parser};
+
+use super::super::progress::Progress;
+use crate::error::{Error, ErrorKind, Result, fail};
+use crate::formats::atomic::AtomicFile;
+use crate::train::report;
+use crate::train::run::Event;
+
+/// `--settings FILE` and `--resume`.
+pub(super) fn flags() -> [Arg; 2] {
+    [
+        Arg::new("settings")
+            .long("settings")
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf))
+            .help("A TOML file of options, `rate = 1e-4`; flags count before it"),
+        Arg::new("resume").long("resume").action(ArgAction::SetTrue).help("Go on from the last checkpoint in OUT"),
+    ]
+}
+
+/// Refuses a folder that has another run in it.
+pub(super) fn refuse_taken(out: &Path, resume: bool) -> Result<()> {
+    if !resume && out.join("checkpoints").exists() {
+        let told = format!("{} holds a run; go on with it by --resume, or give the name of a new folder", out.display());
+        return fail(ErrorKind::InvalidArgument, told);
+    }
+    Ok(())
+}
+
+/// Says which tensors begin from nothing.
+pub(super) fn tell_made(made: &[String]) {
+    if !made.is_empty() {
+        let _ = writeln!(std::io::stderr(), "note: the checkpoint lacks {}, which begin from nothing", made.join(", "));
+    }
+}
+
+/// Runs `run` in the folder `out`, with its log, until it ends or Ctrl-C stops it.
+pub(super) fn go(
+    out: &Path,
+    resume: bool,
+    log_every: u64,
+    run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event) -> Result<()>) -> Result<()>,
+) -> Result<()> {
+    std::fs::create_dir_all(out).map_err(|e| refused(out, &e))?;
+    let stop = stop_at_interrupt()?;
+    let mut log = Log::open(out, resume, log_every)?;
+    let done = run(&stop, &mut |event| log.tell(&event));
+    log.close()?;
+    // Why a run failed is told before why its report could not be drawn.
+    let drawn = report::write(out);
+    done?;
+    drawn?;
+    if stop.load(Ordering::Relaxed) {
+        let _ = writeln!(std::io::stderr(), "stopped; go on with --resume");
+    }
+    Ok(())
+}
+
+/// A switch that the first Ctrl-C sets.
+fn stop_at_interrupt() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&stop);
+    let refused = |e| Error::new(ErrorKind::Io, format!("cannot wait for Ctrl-C: {e}"));
+    ctrlc::set_handler(move || {
+        // A second one ends the process where it is; the last checkpoint is whole.
+        if set.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .map_err(refused)?;
+    Ok(stop)
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::Io, format!("{}: {error}", path.display()))
+}
+
+/// Where events go: a line each in log.jsonl, and a person's view on standard error.
+struct Log {
+    path: PathBuf,
+    file: File,
+    every: u64,
+    progress: Progress,
+}
+
+impl Log {
+    /// The log in `out`: that of the run that goes on, or an empty one.
+    fn open(out: &Path, resume: bool, every: u64) -> Result<Log> {
+        let path = out.join("log.jsonl");
+        if !resume {
+            std::fs::write(&path, "").map_err(|e| refused(&path, &e))?;
+        }
+        Ok(Log { file: appending(&path)?, path, every, progress: Progress::steps() })
+    }
+
+    /// Leaves out what came after step `last`: those steps are done again.
+    fn go_back_to(&mut self, last: u64) -> Result<()> {
+        let text = std::fs::read_to_string(&self.path).map_err(|e| refused(&self.path, &e))?;
+        let counts = |line: &&str| {
+            let event = serde_json::from_str::<serde_json::Value>(line).ok();
+            event.and_then(|event| event["step"].as_u64()).is_some_and(|step| step <= last)
+        };
+        let mut file = AtomicFile::replacing(&self.path)?;
+        for line in text.lines().filter(counts) {
+            writeln!(file, "{line}").map_err(|e| refused(&self.path, &e))?;
+        }
+        file.commit()?;
+        self.file = appending(&self.path)?;
+        Ok(())
+    }
+
+    fn tell(&mut self, event: &Event) -> Result<()> {
+        if let Event::Resumed { step } = event {
+            self.go_back_to(*step)?;
+        }
+        if let Event::Step { step, steps, figures, tokens_per_second, .. } = event {
+            self.progress.run(*step, *steps, &format!("loss {:.3}, {tokens_per_second:.0} tokens/s", figures.loss));
+            if step % self.every != 0 && step != steps {
+                return Ok(());
+            }
+        }
+        let line = serde_json::to_string(event).map_err(|e| Error::new(ErrorKind::InvalidArgument, e.to_string()))?;
+        writeln!(self.file, "{line}").map_err(|e| refused(&self.path, &e))
+    }
+
+    fn close(self) -> Result<()> {
+        self.file.sync_all().map_err(|e| refused(&self.path, &e))
+    }
+}
+
+fn appending(path: &Path) -> Result<File> {
+    OpenOptions::new().create(true).append(true).open(path).map_err(|e| refused(path, &e))
+}

@@ -1,0 +1,198 @@
+//! How does a run go, whatever is learned? Step after step, evaluations, checkpoints, and the model in the end.
+//!
+//! A [`Subject`] says what a step's examples cost (`pretrain`, `finetune`); [`Run`] moves the weights along the gradients at a rate that
+//! [`schedule`] says, tries the model on what was held out, and writes checkpoints (`checkpoint`) and the model itself (`folder`). What happens
+//! is told to a watcher ([`event`]): `cli` logs and draws it.
+
+mod checkpoint;
+pub mod event;
+pub(super) mod folder;
+pub mod schedule;
+pub(super) mod settings;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use super::random::{Key, Purpose};
+use crate::engine::Graph;
+use crate::engine::cpu::{Learner, LearningStep};
+use crate::engine::gradient::{Learning, Rates};
+use crate::engine::graph::ValueId;
+use crate::engine::threads::default_threads;
+use crate::error::{ErrorKind, Result, fail};
+use crate::model::Learnable;
+use checkpoint::Progress;
+pub use event::{Event, Figures};
+use folder::Companions;
+pub use settings::RunSettings;
+
+/// The deviation of a model from nothing, where its config.json says none.
+pub(super) const DEVIATION: f64 = 0.02;
+
+/// A graph and what its losses are.
+pub(super) struct Made {
+    pub graph: Arc<Graph>,
+    pub losses: Vec<ValueId>,
+}
+
+impl From<Learning> for Made {
+    fn from(made: Learning) -> Made {
+        Made { graph: Arc::new(made.graph), losses: made.losses }
+    }
+}
+
+/// What an evaluation came to.
+pub(super) struct Evaluation {
+    pub figures: Figures,
+    /// The larger, the better the model.
+    pub merit: f64,
+}
+
+/// What a run learns.
+pub(super) trait Subject {
+    /// Runs the examples of step `step`, from 0, and adds their gradients; what they cost, and how many tokens they had. Chance follows from
+    /// `seed`.
+    fn learn(&mut self, learner: &mut Learner, step: u64, seed: u64) -> Result<(Figures, u64)>;
+
+    /// Tries the model on what was held out, if anything was.
+    fn evaluate(&mut self, learner: &mut Learner) -> Result<Option<Evaluation>>;
+
+    /// The settings that decide what is learned, a line each, beside those of the run.
+    fn fingerprint(&self) -> String;
+}
+
+/// A model that learns.
+pub(super) struct Run<S> {
+    pub subject: S,
+    pub model: Learnable,
+    pub learner: Learner,
+    companions: Companions,
+    settings: RunSettings,
+}
+
+impl<S: Subject> Run<S> {
+    /// A run of `model`, which is written with its `companions`.
+    pub(super) fn new(subject: S, model: Learnable, companions: Companions, settings: RunSettings) -> Result<Run<S>> {
+        let learner = Learner::new(model.weights(), None, settings.threads.unwrap_or_else(default_threads))?;
+        Ok(Run { subject, model, learner, companions, settings })
+    }
+
+    /// Runs to the last step, or until `stop`; either way ends with a checkpoint and the model in `out`. `resume` takes up the last
+    /// checkpoint there.
+    pub(super) fn run(&mut self, out: &Path, resume: bool, stop: &AtomicBool, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        let settings = format!("{}\n{}", self.subject.fingerprint(), self.settings.fingerprint());
+        let mut progress =
+            if resume { checkpoint::load(out, &settings, &mut self.learner)? } else { Progress { settings, ..Progress::default() } };
+        if resume {
+            watch(Event::Resumed { step: progress.step })?;
+        }
+        let (started, tokens_before) = (Instant::now(), progress.tokens);
+        let mut saved = progress.step;
+        while progress.step < self.settings.steps && !stop.load(Ordering::Relaxed) {
+            let done = self.step(&mut progress)?;
+            let seconds = started.elapsed().as_secs_f64();
+            match done {
+                Some(Done { figures, norm, rate, tokens }) => watch(Event::Step {
+                    step: progress.step,
+                    steps: self.settings.steps,
+                    figures,
+                    rate,
+                    norm,
+                    tokens,
+                    tokens_per_second: (progress.tokens - tokens_before) as f64 / seconds,
+                })?,
+                None => {
+                    watch(Event::Skipped { step: progress.step, in_a_row: progress.skipped_in_a_row })?;
+                    self.refuse_too_many(&progress)?;
+                }
+            }
+            let last = progress.step == self.settings.steps;
+            if progress.step % self.settings.evaluate_every == 0 || last {
+                self.evaluate(out, &mut progress, watch)?;
+            }
+            if progress.step % self.settings.save_every == 0 || last {
+                self.save(out, &progress, watch)?;
+                saved = progress.step;
+            }
+        }
+        if saved != progress.step || progress.step == 0 {
+            self.save(out, &progress, watch)?;
+        }
+        Ok(())
+    }
+
+    fn refuse_too_many(&self, progress: &Progress) -> Result<()> {
+        if progress.skipped_in_a_row < self.settings.skips {
+            return Ok(());
+        }
+        let told = format!(
+            "{} steps in a row up to step {} have numbers that are not finite; the last checkpoint is sound: resume from it with a lower rate, or look at the text",
+            progress.skipped_in_a_row, progress.step
+        );
+        fail(ErrorKind::NonFinite, told)
+    }
+
+    fn save(&self, out: &Path, progress: &Progress, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        checkpoint::save(out, progress, &self.learner, self.settings.keep)?;
+        self.companions.write(&out.join("model"), &self.model, &self.learner)?;
+        watch(Event::Saved { step: progress.step })
+    }
+
+    /// One step; `None` where it was skipped.
+    fn step(&mut self, progress: &mut Progress) -> Result<Option<Done>> {
+        let seed = Key::new(self.settings.seed, Purpose::Dropout, &[progress.step + 1]).bits(0);
+        let (figures, tokens) = self.subject.learn(&mut self.learner, progress.step, seed)?;
+        progress.step += 1;
+        progress.tokens += tokens;
+        let norm = self.learner.gradient_norm();
+        if !(norm.is_finite() && figures.loss.is_finite()) {
+            self.learner.forget();
+            (progress.skipped, progress.skipped_in_a_row) = (progress.skipped + 1, progress.skipped_in_a_row + 1);
+            return Ok(None);
+        }
+        progress.skipped_in_a_row = 0;
+        let RunSettings { rate, course, steps, decay, beta1, beta2, epsilon, clip, .. } = self.settings;
+        let rate = rate * course.factor(progress.step, self.settings.warmup(), steps);
+        let step = LearningStep {
+            number: progress.step - progress.skipped,
+            rate: rate as f32,
+            decay: decay as f32,
+            beta1: beta1 as f32,
+            beta2: beta2 as f32,
+            epsilon: epsilon as f32,
+            clip: (clip / (norm + 1e-6)).min(1.0) as f32,
+        };
+        self.learner.step(&step, |_| 1.0)?;
+        Ok(Some(Done { figures, norm, rate, tokens }))
+    }
+
+    fn evaluate(&mut self, out: &Path, progress: &mut Progress, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+        let Some(Evaluation { figures, merit }) = self.subject.evaluate(&mut self.learner)? else { return Ok(()) };
+        let best = !merit.is_nan() && progress.best.is_none_or(|best| merit > best);
+        if best {
+            progress.best = Some(merit);
+            self.companions.write(&out.join("best"), &self.model, &self.learner)?;
+        }
+        watch(Event::Evaluated { step: progress.step, figures, best })
+    }
+}
+
+/// A step that was done.
+struct Done {
+    figures: Figures,
+    norm: f64,
+    rate: f64,
+    tokens: u64,
+}
+
+/// Dropout as config.json says, or `dropout`.
+pub(super) fn rates(config: &Value, dropout: Option<f64>) -> Rates {
+    let said = |names: &[&str]| names.iter().find_map(|name| config[*name].as_f64()).unwrap_or(0.0);
+    let hidden = said(&["hidden_dropout_prob", "dropout", "resid_pdrop"]);
+    let attention = said(&["attention_probs_dropout_prob", "attention_dropout", "attn_pdrop"]);
+    Rates { hidden: dropout.unwrap_or(hidden) as f32, attention: dropout.unwrap_or(attention) as f32 }
+}
