@@ -8,6 +8,7 @@
 
 mod example;
 pub mod examples;
+pub mod labelled;
 pub mod masking;
 mod permutation;
 pub mod pretrain;

@@ -13,13 +13,13 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A line, or a part of a long one.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(in crate::train) struct Piece {
     pub text: String,
     /// Whether the line ends with it.
     pub ends_line: bool,
 }
 
-pub(super) struct Lines<R> {
+pub(in crate::train) struct Lines<R> {
     source: R,
     /// What was read and not handed over.
     pending: Vec<u8>,

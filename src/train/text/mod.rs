@@ -3,8 +3,8 @@
 //! Files -> [`Texts::open`] -> [`Texts::next`]: one [`Part`] after the other, in the order of the files and of their lines, whatever the
 //! files' size. `vocabulary` counts the words of the sentences, `shards` turns them into token ids.
 
-mod lines;
-mod open;
+pub(in crate::train) mod lines;
+pub(in crate::train) mod open;
 mod sentences;
 mod settings;
 
@@ -278,7 +278,7 @@ fn field(line: &str, name: &str) -> Result<String> {
     }
 }
 
-fn excerpt(text: &str) -> String {
+pub(in crate::train) fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
@@ -295,7 +295,7 @@ fn add_files(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     below.iter().try_for_each(|path| add_files(path, files))
 }
 
-fn unreadable(path: &Path, line: Option<u64>, error: &std::io::Error) -> Error {
+pub(in crate::train) fn unreadable(path: &Path, line: Option<u64>, error: &std::io::Error) -> Error {
     let behind = line.filter(|line| *line > 0).map(|line| format!(", behind line {line}")).unwrap_or_default();
     Error::new(ErrorKind::Io, format!("{}{behind}: {error}", path.display()))
 }

@@ -19,7 +19,7 @@ const BUFFER: usize = 1 << 17;
 
 /// The bytes of a file as they were read from the disk: how many there are, and their XXH3.
 #[derive(Clone)]
-pub(super) struct Seen(Arc<Mutex<(u64, Xxh3)>>);
+pub(in crate::train) struct Seen(Arc<Mutex<(u64, Xxh3)>>);
 
 impl Seen {
     /// Bytes and XXH3 of what has been read.
@@ -30,7 +30,7 @@ impl Seen {
 }
 
 /// Opens a file for reading its text.
-pub(super) fn open(path: &Path) -> Result<(Box<dyn BufRead>, Seen)> {
+pub(in crate::train) fn open(path: &Path) -> Result<(Box<dyn BufRead>, Seen)> {
     if !path.metadata()?.is_file() {
         return Err(Error::other("not a regular file"));
     }

@@ -1,0 +1,70 @@
+//! Are real files read row for row?
+//!
+//! Counts are those that Python found (`tests/golden/make/labelled.py`). The files are not part of the repository: without them in
+//! ../shared/data the tests are skipped.
+#![cfg(feature = "train")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use cloze::train::labelled::{self, ReadSettings, Row, Target, TargetKind};
+use serde_json::Value;
+
+/// What Python found in the file of that name, and where it is; none without the files.
+fn real(name: &str) -> Option<(PathBuf, Value)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = root.join("../shared/data").join(name);
+    if !path.exists() {
+        println!("SKIPPED {name}: it is not in ../shared/data");
+        return None;
+    }
+    let golden: Value = serde_json::from_str(&std::fs::read_to_string(root.join("tests/golden/labelled/data.json")).unwrap()).unwrap();
+    Some((path, golden["files"][name].clone()))
+}
+
+fn characters(rows: &[Row]) -> usize {
+    rows.iter().map(|row| row.text.chars().count() + row.pair.as_ref().map_or(0, |pair| pair.chars().count())).sum()
+}
+
+fn counts<'a>(names: impl Iterator<Item = &'a str>) -> Value {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    names.for_each(|name| *counts.entry(name).or_default() += 1);
+    serde_json::to_value(counts).unwrap()
+}
+
+#[test]
+fn sst2_has_the_rows_and_labels_that_python_finds() {
+    for name in ["sst2/train.tsv", "sst2/dev.tsv", "sst2/test.tsv"] {
+        let Some((path, golden)) = real(name) else { continue };
+        let mut as_glue = ReadSettings::default();
+        as_glue.set("format", "sst2").unwrap();
+        for settings in [as_glue, ReadSettings::default()] {
+            let loaded = labelled::read(&path, &settings).unwrap();
+            assert_eq!((loaded.rows.len(), loaded.skipped.len()), (golden["rows"].as_u64().unwrap() as usize, 0), "{name}");
+            assert_eq!(characters(&loaded.rows), golden["characters"].as_u64().unwrap() as usize, "{name}");
+            let names = loaded.rows.iter().flat_map(|row| row.target.as_ref().unwrap().names()).map(String::as_str);
+            assert_eq!(counts(names), golden["labels"], "{name}");
+        }
+    }
+}
+
+#[test]
+fn sts_b_has_the_rows_and_scores_that_python_finds() {
+    for name in ["stsb/en-train.csv", "stsb/en-dev.csv", "stsb/en-test.csv"] {
+        let Some((path, golden)) = real(name) else { continue };
+        let mut settings = ReadSettings { kind: Some(TargetKind::Number), ..ReadSettings::default() };
+        for (option, column) in [("text", "1"), ("pair", "2"), ("label", "3")] {
+            settings.set(option, column).unwrap();
+        }
+        let rows = labelled::read(&path, &settings).unwrap().rows;
+        assert_eq!(
+            (rows.len(), characters(&rows)),
+            (golden["rows"].as_u64().unwrap() as usize, golden["characters"].as_u64().unwrap() as usize)
+        );
+        let score = |row: &Row| match row.target {
+            Some(Target::Number(score)) => score,
+            _ => panic!("{} has no score", row.place),
+        };
+        assert!((rows.iter().map(score).sum::<f64>() - golden["sum"].as_f64().unwrap()).abs() < 1e-5, "{name}");
+    }
+}
