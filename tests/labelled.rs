@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cloze::train::labelled::{self, ReadSettings, Row, Target, TargetKind};
+use cloze::train::labelled::{self, ReadSettings, Row, Target, TargetKind, questions, tagged};
 use serde_json::Value;
 
 /// What Python found in the file of that name, and where it is; none without the files.
@@ -66,5 +66,32 @@ fn sts_b_has_the_rows_and_scores_that_python_finds() {
             _ => panic!("{} has no score", row.place),
         };
         assert!((rows.iter().map(score).sum::<f64>() - golden["sum"].as_f64().unwrap()).abs() < 1e-5, "{name}");
+    }
+}
+
+#[test]
+fn wnut17_has_the_words_and_tags_that_python_finds() {
+    for name in ["wnut17/train.conll", "wnut17/dev.conll", "wnut17/test.conll"] {
+        let Some((path, golden)) = real(name) else { continue };
+        let sentences = tagged::read(&path, &ReadSettings::default()).unwrap().rows;
+        assert_eq!(sentences.len(), golden["sentences"].as_u64().unwrap() as usize, "{name}");
+        let words: Vec<&String> = sentences.iter().flat_map(|sentence| &sentence.words).collect();
+        assert_eq!(words.len(), golden["rows"].as_u64().unwrap() as usize, "{name}");
+        let characters: usize = words.iter().map(|word| word.chars().count()).sum();
+        assert_eq!(characters, golden["characters"].as_u64().unwrap() as usize, "{name}");
+        assert_eq!(counts(sentences.iter().flat_map(|sentence| &sentence.tags).map(String::as_str)), golden["labels"], "{name}");
+    }
+}
+
+#[test]
+fn questions_and_their_misplaced_answers_are_those_that_python_finds() {
+    for name in ["xquad/xquad.en.json", "cmrc2018/trial.json"] {
+        let Some((path, golden)) = real(name) else { continue };
+        let found = questions::read(&path, &ReadSettings::default()).unwrap();
+        let number = |field: &str| golden[field].as_u64().unwrap() as usize;
+        assert_eq!((found.questions.len(), found.contexts.len()), (number("rows"), number("contexts")), "{name}");
+        assert_eq!(found.questions.iter().map(|question| question.text.chars().count()).sum::<usize>(), number("characters"));
+        assert_eq!(found.questions.iter().map(|question| question.answers.len()).sum::<usize>(), number("answers"));
+        assert_eq!(found.misplaced.len(), number("wrong"), "{name}: {:?}", found.misplaced);
     }
 }

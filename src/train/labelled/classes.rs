@@ -15,15 +15,21 @@ use crate::error::{Error, ErrorKind, Result, fail};
 pub struct ClassNames {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
+    /// Whether files may say the number of a class, too, as they do that come from `datasets`.
+    given: bool,
 }
 
 impl ClassNames {
+    fn none(given: bool) -> ClassNames {
+        ClassNames { names: Vec::new(), numbers: HashMap::new(), given }
+    }
+
     /// The classes that occur among `names`.
     ///
     /// # Errors
     /// `InvalidFile` where there are none.
     pub fn found<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<ClassNames> {
-        let mut classes = ClassNames { names: Vec::new(), numbers: HashMap::new() };
+        let mut classes = ClassNames::none(false);
         for name in names {
             classes.add(name);
         }
@@ -43,12 +49,12 @@ impl ClassNames {
         ClassNames::found(rows.iter().flat_map(|row| row.target.iter().flat_map(Target::names)).map(String::as_str))
     }
 
-    /// Classes in this order.
+    /// Classes in this order. Files may call them by their numbers, too, where none of them is called so.
     ///
     /// # Errors
     /// `InvalidArgument` for a name that is given twice or empty, and for none at all.
     pub fn given<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> Result<ClassNames> {
-        let mut classes = ClassNames { names: Vec::new(), numbers: HashMap::new() };
+        let mut classes = ClassNames::none(true);
         for name in names {
             let name = name.as_ref();
             if name.is_empty() || !classes.add(name) {
@@ -103,8 +109,9 @@ impl ClassNames {
     /// # Errors
     /// `InvalidFile` for a class that is not one of these: the message names those that are.
     pub fn number(&self, name: &str) -> Result<usize> {
-        match self.numbers.get(name) {
-            Some(number) => Ok(*number),
+        let by_number = || whole_number(name).and_then(|n| usize::try_from(n).ok()).filter(|n| self.given && *n < self.names.len());
+        match self.numbers.get(name).copied().or_else(by_number) {
+            Some(number) => Ok(number),
             None => {
                 let more = if self.names.len() > 20 { ", ..." } else { "" };
                 let known: Vec<&str> = self.names.iter().take(20).map(String::as_str).collect();

@@ -131,11 +131,15 @@ pub static FORMATS: &[Format] = &[
     Format { name: "qnli", about: "GLUE's inference of answers", texts: &[("question", "sentence")], classes: ENTAILED, ..GLUE },
     Format { name: "rte", about: "GLUE's inference from news", classes: ENTAILED, ..GLUE },
     Format { name: "wnli", about: "GLUE's inference of pronouns", classes: NO_YES, ..GLUE },
+    // What has readers of its own, and neither a text nor its label in a row.
+    Format { name: "conll", about: "a word and its tag a line, an empty line between sentences", texts: &[], ..GENERAL },
+    Format { name: "squad", about: "SQuAD's JSON: contexts, questions and answers", texts: &[], ..GENERAL },
+    Format { name: "swag", about: "SWAG's CSV: a beginning and its endings", texts: &[], ..GENERAL },
 ];
 
 /// Endings of file names, and the format that they stand for.
 const ENDINGS: &[(&str, &str)] =
-    &[("tsv", "tsv"), ("tab", "tsv"), ("csv", "csv"), ("jsonl", "jsonl"), ("ndjson", "jsonl"), ("json", "jsonl")];
+    &[("tsv", "tsv"), ("tab", "tsv"), ("csv", "csv"), ("jsonl", "jsonl"), ("ndjson", "jsonl"), ("json", "jsonl"), ("conll", "conll")];
 
 impl Format {
     /// The format of that name.

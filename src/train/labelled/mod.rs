@@ -5,6 +5,8 @@
 //! can be named by file and line.
 //!
 //! - [`texts`]: a text or a pair with a class, a number or a set of classes.
+//! - [`tagged`]: words with tags, CoNLL's lines or JSON.
+//! - [`questions`]: contexts, questions and answers, as SQuAD has them.
 //! - [`classes`]: which number has each class.
 //!
 //! A bad row is an error, or, with `bad_rows` = `skip`, left out and listed in [`Loaded::skipped`]. gzip and Zstandard are told by their
@@ -12,9 +14,11 @@
 
 pub mod classes;
 pub mod format;
+pub mod questions;
 mod records;
 mod settings;
 mod table;
+pub mod tagged;
 pub mod texts;
 
 use std::fmt;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::Place;
 use crate::error::{Error, ErrorKind, Result, json_message};
-use crate::train::text::lines::Lines;
+use crate::train::text::lines::{BYTE_ORDER_MARK, Lines};
 use crate::train::text::{open, unreadable};
 
 /// Bytes of a line, and of a record in several, at most.
@@ -95,6 +95,11 @@ impl CheckedLines {
     fn piece(&mut self) -> Result<Option<crate::train::text::lines::Piece>> {
         self.lines.next().map_err(|e| unreadable(&self.file, Some(self.lines.line), &e))
     }
+}
+
+/// The bytes of a whole file without a byte order mark.
+pub(super) fn without_mark(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 /// The records of a file.

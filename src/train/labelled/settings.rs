@@ -77,8 +77,8 @@ impl ReadSettings {
     pub const SETTINGS: &'static [Setting<ReadSettings>] = &[
         Setting {
             name: "format",
-            values: "auto, tsv, csv, jsonl, cola, sst2, mrpc, qqp, stsb, mnli, qnli, rte or wnli",
-            help: "What the labelled files are: tables, JSON lines, or a task of GLUE in its own TSV; auto goes by the end of their names",
+            values: "auto, tsv, csv, jsonl, cola, sst2, mrpc, qqp, stsb, mnli, qnli, rte, wnli, conll, squad or swag",
+            help: "What the labelled files are: tables, JSON lines, a task of GLUE in its own TSV, words with tags, SQuAD's JSON or SWAG's CSV; auto goes by the end of their names",
             apply: |s, v| {
                 let named = || choice(v, &FORMATS.iter().map(|row| (row.name, row)).collect::<Vec<_>>());
                 s.format = if v == "auto" { None } else { Some(named()?) };

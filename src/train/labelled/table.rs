@@ -292,6 +292,23 @@ impl Cells<'_> {
         Ok(Some(once))
     }
 
+    /// Whatever JSON has there. `None` as for texts.
+    pub fn value(&mut self, i: usize) -> Option<Value> {
+        self.values[i].take().map(|cell| match cell {
+            Cell::Text(text) => Value::String(text),
+            Cell::Json(value) => value,
+        })
+    }
+
+    /// A list of JSON. `None` as for texts.
+    pub fn list(&mut self, i: usize) -> Result<Option<Vec<Value>>> {
+        match self.values[i].take() {
+            None => Ok(None),
+            Some(Cell::Json(Value::Array(items))) => Ok(Some(items)),
+            Some(other) => self.wrong(i, "a list", &other.told()),
+        }
+    }
+
     /// The error of a cell that is not there.
     pub fn missing<T>(&self, i: usize) -> Result<T> {
         let (word, found) = &self.asked[i];

@@ -73,6 +73,10 @@ impl Rows {
             Some(format) => format,
             None => Format::of(path)?,
         };
+        if format.texts.is_empty() {
+            let told = format!("{}: {} has no texts with labels in rows; set format", path.display(), format.name);
+            return fail(ErrorKind::InvalidArgument, told);
+        }
         // Only names of texts tell a header: a row may well consist of a text and the word "label".
         let known: Vec<&str> = format.column_names().collect();
         let table = Table::open(path, format.shape, settings, &known, |head| ask(format, settings, head))?;

@@ -9,7 +9,7 @@ use std::io::{BufRead, Result};
 /// Bytes of a piece at most, unless the whole line is asked for.
 pub(super) const LONGEST_PIECE: usize = 64 << 10;
 
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+pub(in crate::train) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// A line, or a part of a long one.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,34 +1,15 @@
 //! Files of texts with labels, as people write them and as they break.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::*;
-use crate::error::{Error, ErrorKind};
-
-/// A file of that name in a folder that is removed.
-struct Written(tempfile::TempDir, PathBuf);
-
-fn written(name: &str, bytes: impl AsRef<[u8]>) -> Written {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join(name);
-    std::fs::write(&path, bytes).unwrap();
-    Written(folder, path)
-}
-
-fn settings(options: &[(&str, &str)]) -> ReadSettings {
-    let mut settings = ReadSettings::default();
-    options.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
-    settings
-}
+use super::super::*;
+use super::{settings, without_folder, written};
+use crate::error::ErrorKind;
 
 fn load(name: &str, bytes: impl AsRef<[u8]>, options: &[(&str, &str)]) -> Result<Loaded<Row>> {
     let file = written(name, bytes);
     // The folder's name is random and no part of what is asserted.
     read(&file.1, &settings(options)).map_err(|e| without_folder(&e, file.0.path()))
-}
-
-fn without_folder(e: &Error, folder: &Path) -> Error {
-    Error::new(e.kind(), e.message().replace(&format!("{}/", folder.display()), ""))
 }
 
 /// `text|pair|label` of each row, and its line.
