@@ -93,6 +93,22 @@ fn an_xlm_roberta_of_llama_cpps_converter_gives_the_reference_vectors() {
     }
 }
 
+/// The same layer has another name in RoBERTa's classifier than as BERT's pooler; llama.cpp has one for both.
+#[test]
+fn a_roberta_reranker_of_llama_cpps_converter_gives_the_reference_numbers() {
+    let model = Model::load(golden("gguf/roberta-rank.gguf"), &Options::default()).unwrap();
+    let expected = json("gguf/roberta-rank.json");
+    let chosen = expected["chosen"].as_array().unwrap().iter().map(|i| &expected["texts"][i.as_u64().unwrap() as usize]);
+    let texts: Vec<&str> = chosen.map(|t| t.as_str().unwrap()).collect();
+    let wanted: Vec<f32> = serde_json::from_value(expected["logits"].clone()).unwrap();
+    let ranking = model.rerank(expected["query"].as_str().unwrap(), &texts, &Request::default()).unwrap();
+    assert!(texts.len() > 8 && ranking.ranked.len() == wanted.len());
+    for ranked in &ranking.ranked {
+        let (got, want) = (ranked.logit, wanted[ranked.index]);
+        assert!((got - want).abs() < 1e-4 * want.abs().max(1.0), "{:?}: {got} for {want}", texts[ranked.index]);
+    }
+}
+
 /// The token ids of texts, by the tokenizer that a GGUF file amounts to.
 fn ids(file: &str, texts: &[&str]) -> Vec<Vec<u32>> {
     let source = Source::memory(vec![("model.gguf".to_owned(), read(&format!("gguf/{file}.gguf")))]).unwrap();

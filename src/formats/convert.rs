@@ -23,8 +23,8 @@ use serde_json::Value as Json;
 use super::atomic::{AtomicFile, AtomicFolder};
 use super::gguf::{Array, Metadata, Value, Writer};
 use super::names::{Family, Named, OWN, Role};
-use super::package::{ARCHITECTURE, FILES, PREFIX, RANKS, TOKENIZER, TRUNK};
-use super::{Source, TensorPlan, checkpoint, checksums, huggingface, llama_cpp, safetensors, soundness, stored_type};
+use super::package::{ARCHITECTURE, FILES, PREFIX, TOKENIZER, TRUNK};
+use super::{Source, TensorPlan, checkpoint, checksums, huggingface, llama_cpp, positions, safetensors, soundness, stored_type};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::{Bytes, Dtype, Tensor};
 
@@ -45,6 +45,16 @@ pub struct Item {
     pub shared: bool,
     /// Type, shape and numbers as the model has them.
     pub tensor: Tensor,
+    /// How many of its first rows are left out of GGUF files, where they are a setting.
+    pub skipped_rows: usize,
+}
+
+impl Item {
+    /// What a GGUF file has of the tensor.
+    fn stored(&self) -> Tensor {
+        let rows = self.skipped_rows..self.tensor.rows();
+        self.tensor.rows_of(rows).filter(|_| self.skipped_rows > 0).unwrap_or_else(|| self.tensor.clone())
+    }
 }
 
 /// What a model consists of.
@@ -109,20 +119,22 @@ impl Contents {
         let (trunk, files) = huggingface::files(source)?;
         let mut items = Vec::new();
         let mut prefix = "";
+        let ranks = folder.weights.names().any(|name| family.ranks_by(name));
         let is_needed = |name: &str, tensor: &Tensor| !family.is_buffer(name) && !is_copy(&folder, family, name, tensor);
         let unneeded = folder.weights.iter().filter(|(name, tensor)| !is_needed(name, tensor)).map(|(name, _)| folder.weights.origin(name));
         let left_out = unneeded.chain(folder.weights.skipped()).map(str::to_owned).collect();
         for (name, tensor) in folder.weights.iter().filter(|(name, tensor)| is_needed(name, tensor)) {
             prefix = if name.starts_with(family.prefix) { family.prefix } else { prefix };
-            let Named { name: gguf_name, role, shared } = family.to_gguf(name);
+            let Named { name: gguf_name, role, shared } = family.to_gguf(name, ranks);
             items.push(Item {
                 dir: trunk.clone(),
-                name: modern(family, name, shared, &gguf_name),
+                name: modern(family, name, shared.then_some(&gguf_name), ranks),
                 origin: folder.weights.origin(name).to_owned(),
                 gguf_name,
                 role,
                 shared,
                 tensor: tensor.clone(),
+                skipped_rows: 0,
             });
         }
         for dense in &folder.sentence.dense {
@@ -134,6 +146,7 @@ impl Contents {
                 role: if tensor.shape().len() < 2 { Role::Vector } else { Role::Head },
                 shared: false,
                 tensor: tensor.clone(),
+                skipped_rows: 0,
             }));
         }
         let mut metadata = Metadata::default();
@@ -141,11 +154,11 @@ impl Contents {
         metadata.set("general.type", Value::String("model".into()));
         metadata.set("general.name", Value::String(model_name(source, &folder.config)));
         if family.in_llama_cpp {
-            let ranks = items.iter().any(|item| item.gguf_name == RANKS);
             llama_cpp::describe(family, &folder.config, folder.sentence.pooling.as_ref(), ranks, &mut metadata)?;
             let rows = items.iter().find(|item| item.role == Role::TokenEmbedding).map_or(0, |item| item.tensor.rows());
             llama_cpp::describe_tokenizer(&folder.tokenizer, folder.sentence.do_lower_case, rows, &mut metadata)?;
         }
+        positions::cut(&mut items, family.skipped_positions(&folder.config), &mut metadata)?;
         for (key, value) in [(TRUNK, trunk.as_str()), (PREFIX, prefix)] {
             if !value.is_empty() {
                 metadata.set(key, Value::String(value.to_owned()));
@@ -197,7 +210,7 @@ impl Contents {
         let plan = |(item, dtype): &(&Item, Dtype)| TensorPlan {
             name: item.gguf_name.clone(),
             dtype: *dtype,
-            shape: item.tensor.shape().to_vec(),
+            shape: item.stored().shape().to_vec(),
         };
         let plans: Vec<TensorPlan> = chosen.iter().map(plan).collect();
         let mut metadata = self.stated(&chosen);
@@ -279,7 +292,10 @@ impl Contents {
             safetensors::write(
                 &mut file,
                 &plans,
-                |plan| converted(here[plan.name.as_str()].0, plan.dtype),
+                |plan| {
+                    let item = here[plan.name.as_str()].0;
+                    converted(item, &item.tensor, plan.dtype)
+                },
                 |done| progress(before + done, all),
             )?;
             file.commit()?;
@@ -292,14 +308,14 @@ impl Contents {
 /// The bytes of the next tensor; the writer asks for them in order.
 fn next<'a>(rest: &mut impl Iterator<Item = &'a (&'a Item, Dtype)>, dtype: Dtype) -> Result<Bytes> {
     match rest.next() {
-        Some((item, _)) => converted(item, dtype),
+        Some((item, _)) => converted(item, &item.stored(), dtype),
         None => fail(ErrorKind::InvalidArgument, "more tensors are asked for than there are"),
     }
 }
 
-/// A tensor's bytes in another type.
-fn converted(item: &Item, dtype: Dtype) -> Result<Bytes> {
-    let (name, tensor) = (&item.name, &item.tensor);
+/// The bytes of `tensor`, an item's or what is stored of it, in another type.
+fn converted(item: &Item, tensor: &Tensor, dtype: Dtype) -> Result<Bytes> {
+    let name = &item.name;
     if let Some((at, value)) = soundness::first_not_finite(tensor) {
         return fail(ErrorKind::NonFinite, format!("tensor {name:?}: number {at} is {value}; the model is damaged"));
     }
@@ -336,9 +352,9 @@ fn most_common(types: impl Iterator<Item = Dtype>) -> Option<Dtype> {
 }
 
 /// The Hugging Face name that a GGUF file gives back: today's, where the checkpoint has TensorFlow's.
-fn modern(family: &Family, name: &str, shared: bool, gguf_name: &str) -> String {
+fn modern(family: &Family, name: &str, gguf_name: Option<&String>, ranks: bool) -> String {
     let prefix = if name.starts_with(family.prefix) { family.prefix } else { "" };
-    family.to_theirs(gguf_name, prefix).filter(|_| shared).unwrap_or_else(|| name.to_owned())
+    gguf_name.and_then(|gguf_name| family.to_theirs(gguf_name, prefix, ranks)).unwrap_or_else(|| name.to_owned())
 }
 
 /// A name for people: the one of the source's file, the configuration's, or the folder's.

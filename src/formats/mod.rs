@@ -41,6 +41,7 @@ mod nearest;
 mod onnx;
 mod package;
 mod plan;
+mod positions;
 pub mod pytorch;
 mod rename;
 pub mod safetensors;

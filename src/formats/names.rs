@@ -33,6 +33,8 @@ struct Row {
     role: Role,
     /// Whether the layer belongs to the trunk, whose prefix (`bert.`) goes before its name.
     trunk: bool,
+    /// Whether the row is for checkpoints with a classifier ([`RANKS`]) alone, or for those without; `None` for all.
+    ranks: Option<bool>,
 }
 
 /// The names of one family.
@@ -47,6 +49,9 @@ pub struct Family {
     pub architecture: &'static str,
     /// What the trunk's names begin with in checkpoints of whole models.
     pub prefix: &'static str,
+    /// The field of config.json with the padding id, and the usual id, where positions begin behind it: GGUF files leave the rows up to it
+    /// out, as llama.cpp does.
+    after_padding: Option<(&'static str, u64)>,
     /// Buffers that the model makes itself.
     buffers: &'static [&'static str],
     /// Tensors that are no layer's weight or bias: their names, and what they are for.
@@ -57,11 +62,11 @@ pub struct Family {
 }
 
 const fn trunk(theirs: &'static str, gguf: &'static str, role: Role) -> Row {
-    Row { theirs, gguf, role, trunk: true }
+    Row { theirs, gguf, role, trunk: true, ranks: None }
 }
 
 const fn head(theirs: &'static str, gguf: &'static str) -> Row {
-    Row { theirs, gguf, role: Role::Head, trunk: false }
+    Row { theirs, gguf, role: Role::Head, trunk: false, ranks: None }
 }
 
 /// The embeddings of BERT and of most families after it.
@@ -89,36 +94,60 @@ const FEED_FORWARD: &[Row] = &[
 ];
 
 /// What llama.cpp calls cls is a dense layer on the first token, with tanh: BERT's pooler.
-const POOLER: &[Row] = &[Row { theirs: "pooler.dense", gguf: "cls", role: Role::Head, trunk: true }];
+const POOLER: &[Row] = &[trunk("pooler.dense", "cls", Role::Head)];
 
 /// The same, by the name that ALBERT and BigBird give it.
-const BARE_POOLER: &[Row] = &[Row { theirs: "pooler", gguf: "cls", role: Role::Head, trunk: true }];
+const BARE_POOLER: &[Row] = &[trunk("pooler", "cls", Role::Head)];
 
 /// RoBERTa's classifier. A checkpoint may have a pooler beside it.
 const TWO_LAYERS: &[Row] = &[head("classifier.dense", "cls.dense"), head("classifier.out_proj", "cls.output")];
+
+/// RoBERTa's pooler and classifier, by the names that llama.cpp's converter gives them: the same layer is the one or the other. A pooler
+/// beside a classifier has no name there.
+const ROBERTA_HEADS: &[Row] = &[
+    Row { ranks: Some(true), ..head("classifier.dense", "cls") },
+    Row { ranks: Some(true), ..head("classifier.out_proj", "cls.output") },
+    Row { ranks: Some(false), ..trunk("pooler.dense", "cls", Role::Head) },
+];
 
 /// Buffers of checkpoints that older versions of `transformers` wrote.
 const BUFFERS: &[&str] = &["embeddings.position_ids", "embeddings.token_type_ids"];
 
 /// A family of this name, with BERT's tensors.
 const fn family(model_type: &'static str, architecture: &'static str, prefix: &'static str, rows: &'static [&'static [Row]]) -> Family {
-    Family { model_type, marks: &[], architecture, prefix, buffers: BUFFERS, whole: &[], in_llama_cpp: true, rows }
+    Family { model_type, marks: &[], architecture, prefix, after_padding: None, buffers: BUFFERS, whole: &[], in_llama_cpp: true, rows }
+}
+
+/// RoBERTa and its relatives: BERT to llama.cpp, without the rows of positions up to the padding id.
+const fn roberta(model_type: &'static str) -> Family {
+    let rows = &[EMBEDDINGS, ATTENTION, FEED_FORWARD, ROBERTA_HEADS];
+    Family { after_padding: Some(("pad_token_id", 1)), ..family(model_type, "bert", "roberta.", rows) }
 }
 
 /// Static vectors: a table, perhaps with `weights` of its rows and a `mapping` from ids to rows.
 const fn table(model_type: &'static str) -> Family {
     let whole = &[("embeddings", "token_embd.weight", Role::TokenEmbedding)];
-    Family { model_type, marks: &[], architecture: model_type, prefix: "", buffers: &[], whole, in_llama_cpp: false, rows: &[] }
+    Family {
+        model_type,
+        marks: &[],
+        architecture: model_type,
+        prefix: "",
+        after_padding: None,
+        buffers: &[],
+        whole,
+        in_llama_cpp: false,
+        rows: &[],
+    }
 }
 
 /// Every family. A new one is one entry. Where llama.cpp computes the same, it has llama.cpp's architecture, and BERT, which comes first,
 /// stands for files that do not say more. Others have an architecture of their own, so that llama.cpp refuses them rather than
-/// computing something else: RoBERTa's positions begin behind its padding id.
+/// computing something else.
 const FAMILIES: &[Family] = &[
     family("bert", "bert", "bert.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, &[head("classifier", "cls.output")]]),
-    family("roberta", "roberta", "roberta.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
-    family("camembert", "camembert", "roberta.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
-    family("xlm-roberta", "xlm-roberta", "roberta.", &[EMBEDDINGS, ATTENTION, FEED_FORWARD, POOLER, TWO_LAYERS]),
+    roberta("roberta"),
+    roberta("camembert"),
+    roberta("xlm-roberta"),
     family("distilbert", "bert", "distilbert.", &[EMBEDDINGS, DISTILBERT]),
     family(
         "electra",
@@ -348,12 +377,15 @@ const MODERNBERT: &[Row] = &[
     trunk("layers.{}.mlp.Wo", "blk.{}.ffn_down", Role::Linear),
     trunk("final_norm", "output_norm", Role::Vector),
     head("head.dense", "cls"),
-    Row { theirs: "head.norm", gguf: "cls.norm", role: Role::Vector, trunk: false },
+    Row { role: Role::Vector, ..head("head.norm", "cls.norm") },
     head("classifier", "cls.output"),
 ];
 
 /// Query, key and value as one matrix, which other converters write, and the rows that it is split into.
 pub const FUSED: (&str, [&str; 3]) = ("attn_qkv", ["attn_q", "attn_k", "attn_v"]);
+
+/// The tensor by which a file ranks: llama.cpp pools such a model by its classifier.
+pub const RANKS: &str = "cls.output.weight";
 
 /// What stands before the name of a tensor that GGUF has no name for.
 pub const OWN: &str = "cloze.";
@@ -412,6 +444,23 @@ impl Family {
         self.rows.iter().flat_map(|rows| rows.iter())
     }
 
+    /// The rows of a checkpoint that has a classifier, or has none.
+    fn rows_where(&self, ranks: bool) -> impl Iterator<Item = &'static Row> {
+        self.rows().filter(move |row| row.ranks.is_none_or(|only| only == ranks))
+    }
+
+    /// Whether a checkpoint with the tensor `name` has a classifier that llama.cpp knows.
+    pub fn ranks_by(&self, name: &str) -> bool {
+        self.to_gguf(name, true).name == RANKS
+    }
+
+    /// How many rows of the table of positions GGUF files leave out, given config.json.
+    pub fn skipped_positions(&self, config: &Json) -> usize {
+        let id = |(field, usual): (&str, u64)| config.get(field).and_then(Json::as_u64).unwrap_or(usual);
+        // A padding id beyond any table is refused with the table.
+        self.after_padding.map_or(0, |stated| usize::try_from(id(stated)).map_or(usize::MAX, |id| id.saturating_add(1)))
+    }
+
     /// Whether query, key and value are one matrix in the family's own checkpoints too.
     pub fn is_fused(&self) -> bool {
         self.rows().any(|row| row.gguf.ends_with(FUSED.0))
@@ -428,15 +477,15 @@ impl Family {
         Some([format!("{}{original}", self.prefix), (*original).to_owned()])
     }
 
-    /// The GGUF name of the Hugging Face tensor `name`.
-    pub fn to_gguf(&self, name: &str) -> Named {
+    /// The GGUF name of the Hugging Face tensor `name` of a checkpoint that has a classifier or, without `ranks`, none.
+    pub fn to_gguf(&self, name: &str, ranks: bool) -> Named {
         let bare = name.strip_prefix(self.prefix).unwrap_or(name);
         if let Some((_, gguf, role)) = self.whole.iter().find(|(theirs, ..)| *theirs == bare) {
             return Named { name: (*gguf).to_owned(), role: *role, shared: true };
         }
         let (layer, parameter) = bare.rsplit_once('.').unwrap_or((bare, ""));
         let parameter = OLD_PARAMETERS.iter().find(|(old, _)| *old == parameter).map_or(parameter, |(_, new)| new);
-        let row = self.rows().find_map(|row| Some((row, number(row.theirs, layer)?)));
+        let row = self.rows_where(ranks).find_map(|row| Some((row, number(row.theirs, layer)?)));
         match row.filter(|_| matches!(parameter, "weight" | "bias")) {
             Some((row, number)) => {
                 let role = if parameter == "bias" { Role::Vector } else { row.role };
@@ -450,8 +499,9 @@ impl Family {
         }
     }
 
-    /// The Hugging Face name of the GGUF tensor `name`, the trunk's behind `prefix`. `None` for a name that is not here.
-    pub fn to_theirs(&self, name: &str, prefix: &str) -> Option<String> {
+    /// The Hugging Face name of the GGUF tensor `name`, the trunk's behind `prefix`; `ranks` as in [`Family::to_gguf`]. `None` for a name
+    /// that is not here.
+    pub fn to_theirs(&self, name: &str, prefix: &str, ranks: bool) -> Option<String> {
         if let Some(own) = name.strip_prefix(OWN) {
             return Some(own.to_owned());
         }
@@ -462,7 +512,7 @@ impl Family {
         if !matches!(parameter, "weight" | "bias") {
             return None;
         }
-        let (row, number) = self.rows().find_map(|row| Some((row, number(row.gguf, layer)?)))?;
+        let (row, number) = self.rows_where(ranks).find_map(|row| Some((row, number(row.gguf, layer)?)))?;
         let prefix = if row.trunk { prefix } else { "" };
         Some(format!("{prefix}{}.{parameter}", fill(row.theirs, &number)))
     }
@@ -505,45 +555,46 @@ mod tests {
             for (row, parameter) in family.rows().flat_map(|row| ["weight", "bias"].map(|parameter| (row, parameter))) {
                 let number = if row.theirs.matches("{}").count() == 2 { "11.3" } else { "11" };
                 let theirs = format!("{}{}.{parameter}", if row.trunk { family.prefix } else { "" }, fill(row.theirs, number));
-                let named = family.to_gguf(&theirs);
+                let ranks = row.ranks.unwrap_or(false);
+                let named = family.to_gguf(&theirs, ranks);
                 assert!(named.shared && !named.name.contains("cloze"), "{named:?}");
                 assert_eq!(named.role == Role::Vector, parameter == "bias" || row.role == Role::Vector);
-                assert_eq!(family.to_theirs(&named.name, family.prefix), Some(theirs.clone()));
+                assert_eq!(family.to_theirs(&named.name, family.prefix, ranks), Some(theirs.clone()));
                 let bare = theirs.trim_start_matches(family.prefix);
-                assert_eq!(family.to_gguf(bare), named);
-                assert_eq!(family.to_theirs(&named.name, "").as_deref(), Some(bare));
+                assert_eq!(family.to_gguf(bare, ranks), named);
+                assert_eq!(family.to_theirs(&named.name, "", ranks).as_deref(), Some(bare));
             }
         }
         let albert = Family::of_model_type("albert").unwrap();
         let set = "albert.encoder.albert_layer_groups.1.albert_layers.0.ffn_output.weight";
-        assert_eq!(albert.to_gguf(set).name, "blk.1.0.ffn_down.weight");
+        assert_eq!(albert.to_gguf(set, false).name, "blk.1.0.ffn_down.weight");
     }
 
     #[test]
     fn names_that_are_not_here_are_kept_apart() {
         for name in ["cls.predictions.bias", "encoder.layer.x.output.dense.weight", "encoder.layer.01.output.dense.weight", "a", ""] {
-            let named = bert().to_gguf(name);
+            let named = bert().to_gguf(name, false);
             assert_eq!((named.name.as_str(), named.shared), (format!("cloze.{name}").as_str(), false));
-            assert_eq!(bert().to_theirs(&named.name, "bert.").as_deref(), Some(name));
+            assert_eq!(bert().to_theirs(&named.name, "bert.", false).as_deref(), Some(name));
         }
         for name in ["blk.0.attn_x.weight", "token_embd", "blk.0.attn_q.scale", "output_norm.weight", ""] {
-            assert_eq!(bert().to_theirs(name, ""), None, "{name}");
+            assert_eq!(bert().to_theirs(name, "", false), None, "{name}");
         }
     }
 
     #[test]
     fn heads_keep_eight_bits_and_transitions_all_of_theirs() {
-        assert_eq!(bert().to_gguf("qa_outputs.weight").role, Role::Head);
-        assert_eq!(bert().to_gguf("classifier.weight").role, Role::Head);
+        assert_eq!(bert().to_gguf("qa_outputs.weight", false).role, Role::Head);
+        assert_eq!(bert().to_gguf("classifier.weight", false).role, Role::Head);
         for name in ["crf.transitions", "crf.start_transitions", "crf.end_transitions"] {
-            assert_eq!(bert().to_gguf(name).role, Role::Vector);
+            assert_eq!(bert().to_gguf(name, false).role, Role::Vector);
         }
     }
 
     #[test]
     fn old_names_and_buffers_are_known() {
-        assert_eq!(bert().to_gguf("bert.encoder.layer.3.output.LayerNorm.gamma").name, "blk.3.layer_output_norm.weight");
-        assert_eq!(bert().to_gguf("bert.embeddings.LayerNorm.beta").name, "token_embd_norm.bias");
+        assert_eq!(bert().to_gguf("bert.encoder.layer.3.output.LayerNorm.gamma", false).name, "blk.3.layer_output_norm.weight");
+        assert_eq!(bert().to_gguf("bert.embeddings.LayerNorm.beta", false).name, "token_embd_norm.bias");
         assert!(bert().is_buffer("bert.embeddings.position_ids") && bert().is_buffer("embeddings.position_ids"));
         assert!(!bert().is_buffer("embeddings.word_embeddings.weight"));
     }

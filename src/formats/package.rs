@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use super::gguf::{Array, Metadata, Reader, Value};
-use super::names::{FUSED, Family, OWN};
+use super::names::{FUSED, Family, OWN, RANKS};
 use super::source::inside;
-use super::{Weights, huggingface, llama_cpp};
+use super::{Weights, huggingface, llama_cpp, positions};
 use crate::error::{Error, ErrorKind, Result, fail, json_message};
 use crate::quant::{Bytes, Tensor};
 
@@ -26,8 +26,6 @@ pub(super) const TOKENIZER: &str = "tokenizer.huggingface.json";
 /// llama.cpp's key of the number of files that a model is spread over.
 const SPLIT: &str = "split.count";
 pub(super) const ARCHITECTURE: &str = "general.architecture";
-/// The tensor by which a file ranks: llama.cpp pools such a model by its classifier.
-pub(super) const RANKS: &str = "cls.output.weight";
 
 /// A GGUF file as a folder.
 #[derive(Debug)]
@@ -50,7 +48,8 @@ impl Package {
             return fail(ErrorKind::InvalidFile, format!("setting {ARCHITECTURE:?} is missing; the file holds no model"));
         };
         let trunk = metadata.text(TRUNK)?.unwrap_or_default().to_owned();
-        let Some(family) = stated_family(metadata, &trunk).or_else(|| Family::of_architecture(architecture)) else {
+        let config = stated_config(metadata, &trunk);
+        let Some(family) = config.as_ref().and_then(Family::of_config).or_else(|| Family::of_architecture(architecture)) else {
             let known: Vec<_> = Family::architectures().collect();
             let told = format!("setting {ARCHITECTURE:?} is {architecture:?}; this version opens {}", known.join(", "));
             return fail(ErrorKind::Unsupported, told);
@@ -62,8 +61,10 @@ impl Package {
             );
             return fail(ErrorKind::InvalidFile, told);
         }
-        let weights = weights(family, &reader, &trunk)?;
         let ranks = reader.tensors().any(|(name, _)| name == RANKS);
+        let skipped = config.as_ref().map_or(0, |config| family.skipped_positions(config));
+        let weights =
+            Names { family, prefix: metadata.text(PREFIX)?.unwrap_or_default(), trunk: &trunk, ranks }.weights(&reader, skipped)?;
         let files = files(family, metadata, &trunk, weights.get(&trunk), ranks)?;
         Ok(Package { reader, bytes: bytes.clone(), files, weights })
     }
@@ -94,40 +95,55 @@ impl Package {
     }
 }
 
-/// The family that the file's own config.json names: several may have one architecture.
-fn stated_family(metadata: &Metadata, trunk: &str) -> Option<&'static Family> {
+/// The file's own config.json, which also says which of several families with one architecture it is of.
+fn stated_config(metadata: &Metadata, trunk: &str) -> Option<Json> {
     let key = format!("{FILES}{}", super::checkpoint::join(trunk, "config.json"));
-    let config: Json = serde_json::from_str(metadata.text(&key).ok()??).ok()?;
-    Family::of_config(&config)
+    serde_json::from_str(metadata.text(&key).ok()??).ok()
 }
 
-/// The tensors by folder, under their Hugging Face names.
-fn weights(family: &Family, reader: &Reader, trunk: &str) -> Result<BTreeMap<String, Weights>> {
-    let prefix = reader.metadata().text(PREFIX)?.unwrap_or_default();
-    let mut found = BTreeMap::from([(trunk.to_owned(), Weights::default())]);
-    for (origin, tensor) in reader.tensors() {
-        let parts = if family.is_fused() { vec![(origin.to_owned(), tensor.clone())] } else { split(origin, tensor)? };
-        for (name, tensor) in parts {
-            let (dir, name) = place(family, &name, prefix, trunk)?;
-            found.entry(dir).or_default().insert_as(name, origin, tensor)?;
+/// What the names of a file's tensors are to be in a folder.
+struct Names<'a> {
+    family: &'static Family,
+    /// What the trunk's names begin with.
+    prefix: &'a str,
+    trunk: &'a str,
+    /// Whether the model has a classifier.
+    ranks: bool,
+}
+
+impl Names<'_> {
+    /// The tensors by folder, under their Hugging Face names; of the table of positions, `skipped` rows are in the settings.
+    fn weights(&self, reader: &Reader, skipped: usize) -> Result<BTreeMap<String, Weights>> {
+        let mut found = BTreeMap::from([(self.trunk.to_owned(), Weights::default())]);
+        for (origin, tensor) in reader.tensors() {
+            let parts = match origin {
+                positions::TABLE if skipped > 0 => vec![(origin.to_owned(), positions::whole(tensor, skipped, reader.metadata())?)],
+                _ if self.family.is_fused() => vec![(origin.to_owned(), tensor.clone())],
+                _ => split(origin, tensor)?,
+            };
+            for (name, tensor) in parts {
+                let (dir, name) = self.place(&name)?;
+                found.entry(dir).or_default().insert_as(name, origin, tensor)?;
+            }
         }
+        Ok(found)
     }
-    Ok(found)
-}
 
-/// The folder and the name of a tensor.
-fn place(family: &Family, name: &str, prefix: &str, trunk: &str) -> Result<(String, String)> {
-    if let Some((dir, own)) = name.strip_prefix(OWN).and_then(|own| own.rsplit_once('/')) {
-        return match inside(dir) {
-            Some(dir) => Ok((dir, own.to_owned())),
-            None => fail(ErrorKind::InvalidFile, format!("tensor {name:?}: its folder leaves the model's")),
-        };
-    }
-    match family.to_theirs(name, prefix) {
-        Some(theirs) => Ok((trunk.to_owned(), theirs)),
-        None => {
-            let told = format!("tensor {name:?} is not one of the architecture {:?} as this version knows it", family.architecture);
-            fail(ErrorKind::InvalidTensor, told)
+    /// The folder and the name of a tensor.
+    fn place(&self, name: &str) -> Result<(String, String)> {
+        if let Some((dir, own)) = name.strip_prefix(OWN).and_then(|own| own.rsplit_once('/')) {
+            return match inside(dir) {
+                Some(dir) => Ok((dir, own.to_owned())),
+                None => fail(ErrorKind::InvalidFile, format!("tensor {name:?}: its folder leaves the model's")),
+            };
+        }
+        match self.family.to_theirs(name, self.prefix, self.ranks) {
+            Some(theirs) => Ok((self.trunk.to_owned(), theirs)),
+            None => {
+                let architecture = self.family.architecture;
+                let told = format!("tensor {name:?} is not one of the architecture {architecture:?} as this version knows it");
+                fail(ErrorKind::InvalidTensor, told)
+            }
         }
     }
 }

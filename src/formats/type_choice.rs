@@ -179,6 +179,7 @@ mod tests {
             role,
             shared: true,
             tensor: Tensor::new(dtype, shape.to_vec(), bytes).unwrap(),
+            skipped_rows: 0,
         }
     }
 

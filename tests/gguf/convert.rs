@@ -107,15 +107,21 @@ fn what_llama_cpp_needs_is_there_and_nothing_that_it_refuses() {
 }
 
 #[test]
-fn a_byte_level_vocabulary_is_in_llama_cpps_keys_and_gives_the_same_tokens_from_there() {
-    // RoBERTa's files have an architecture that llama.cpp lacks, ModernBERT's open there; a space before each text is not its way.
-    for (name, pre) in
-        [("tiny-modernbert", Some("modern-bert")), ("tiny-roberta", Some("roberta-bpe")), ("tiny-gpt", None), ("tiny-albert", None)]
-    {
+fn vocabularies_are_in_llama_cpps_keys_and_give_the_same_tokens_from_there() {
+    // A space before each text is not llama.cpp's way of bytes; ALBERT changes its texts more than by a map.
+    for (name, model, pre) in [
+        ("tiny-modernbert", "gpt2", "modern-bert"),
+        ("tiny-roberta", "gpt2", "roberta-bpe"),
+        ("tiny-xlm-roberta", "t5", "default"),
+        ("tiny-camembert", "t5", "default"),
+        ("tiny-gpt", "", ""),
+        ("tiny-albert", "", ""),
+    ] {
         let path = golden(&format!("models/{name}"));
         let mut contents = contents(&path);
-        assert_eq!(contents.metadata.text("tokenizer.ggml.pre").unwrap(), pre, "{name}");
-        if pre.is_none() {
+        let said = |key: &str| contents.metadata.text(&format!("tokenizer.ggml.{key}")).unwrap().unwrap_or_default().to_owned();
+        assert_eq!((said("model").as_str(), said("pre").as_str()), (model, pre), "{name}");
+        if model.is_empty() {
             continue;
         }
         let rows = contents.items.iter().find(|item| item.gguf_name == "token_embd.weight").unwrap().tensor.rows();
@@ -136,9 +142,67 @@ fn a_byte_level_vocabulary_is_in_llama_cpps_keys_and_gives_the_same_tokens_from_
     }
 }
 
+/// RoBERTa's relatives are BERT to llama.cpp, whose positions begin at 0.
+#[test]
+fn rows_of_positions_up_to_the_padding_id_are_a_setting_and_come_back_to_the_bit() {
+    for (name, skipped) in [("tiny-roberta", 2), ("tiny-xlm-roberta", 2), ("tiny-camembert", 2), ("tiny-gelu", 0)] {
+        let path = golden(&format!("models/{name}"));
+        let original = huggingface::open(&Source::open(&path).unwrap()).unwrap();
+        let table = original.weights.iter().find(|(name, _)| name.ends_with("position_embeddings.weight")).unwrap();
+        for asked in [Dtype::F32, Dtype::F16, Dtype::Q8_0] {
+            let choose = |item: &_| if asked == Dtype::F32 { kept(item) } else { quantised(asked)(item) };
+            let mut file = Vec::new();
+            contents(&path).write_gguf_to(&mut std::io::Cursor::new(&mut file), choose, |_, _| {}).unwrap();
+            let reader = Reader::open(&Bytes::owned(file.clone())).unwrap();
+            let (metadata, stored) = (reader.metadata(), reader.tensor("position_embd.weight").unwrap());
+            assert_eq!(metadata.text("general.architecture").unwrap(), Some("bert"), "{name}");
+            assert_eq!(stored.rows(), table.1.rows() - skipped, "{name}");
+            assert_eq!(metadata.count("bert.context_length").unwrap(), Some(stored.rows() as u64), "{name}");
+            let first = metadata.numbers("cloze.position_embd.first_rows").unwrap();
+            assert_eq!(first.map(|numbers| numbers.len()), (skipped > 0).then_some(skipped * table.1.row_len()), "{name}");
+            let back = huggingface::open(&Source::memory(vec![("x".to_owned(), file)]).unwrap()).unwrap();
+            assert_eq!(back.weights.get(table.0).unwrap().to_f32(), table.1.to_f32(), "{name} as {asked:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_whose_first_rows_of_positions_are_not_as_config_json_says_is_refused() {
+    let refused = |change: &dyn Fn(&mut Contents), told: &str| {
+        let mut contents = contents(&golden("models/tiny-roberta"));
+        change(&mut contents);
+        let mut file = Vec::new();
+        contents.write_gguf_to(&mut std::io::Cursor::new(&mut file), kept, |_, _| {}).unwrap();
+        let e = Model::load_files(vec![("x".to_owned(), file)], &Options::default()).unwrap_err();
+        assert!(e.message().contains(told), "{e}");
+    };
+    const ROWS: &str = "cloze.position_embd.first_rows";
+    refused(&|contents| contents.metadata.remove(|key| key == ROWS), "first_rows\" is missing");
+    let rows = |n: usize| cloze::formats::gguf::Value::Array(cloze::formats::gguf::Array::F32(vec![0.5; n]));
+    for n in [0, 1, 63, 65, 96] {
+        refused(&|contents| contents.metadata.set(ROWS, rows(n)), &format!("has {n} numbers"));
+    }
+    let count = |n| cloze::formats::gguf::Value::U32(n);
+    refused(&|contents| contents.metadata.set("bert.context_length", count(42)), "42, less 2 up to the padding id");
+    refused(&|contents| contents.metadata.set("cloze.files.config.json", text(&other_padding(1 << 40))), "first_rows");
+    refused(&|contents| contents.metadata.set("cloze.files.config.json", text(&other_padding(u64::MAX))), "first_rows");
+}
+
+fn text(text: &str) -> cloze::formats::gguf::Value {
+    cloze::formats::gguf::Value::String(text.to_owned())
+}
+
+/// The configuration of tiny-roberta with another padding id.
+fn other_padding(id: u64) -> String {
+    let config = std::fs::read(golden("models/tiny-roberta/config.json")).unwrap();
+    let mut config: serde_json::Value = serde_json::from_slice(&config).unwrap();
+    config["pad_token_id"] = id.into();
+    config.to_string()
+}
+
 #[test]
 fn a_file_without_the_folders_files_is_rebuilt_from_llama_cpps_keys() {
-    for folder in ["tiny-gelu", "tiny-jina"] {
+    for folder in ["tiny-gelu", "tiny-jina", "tiny-roberta", "tiny-xlm-roberta", "tiny-camembert"] {
         let mut contents = contents(&golden(&format!("models/{folder}")));
         contents.metadata.remove(|key| key.starts_with("cloze.") || key == "tokenizer.huggingface.json");
         let mut file = Vec::new();

@@ -1,13 +1,12 @@
 //! Byte-level BPE (`tokenizer.ggml.model` = gpt2), both ways: tokens, and the pairs that are merged, in order.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value as Json, json};
 
 use super::super::TokenizerFiles;
 use super::super::gguf::{Array, Metadata, Value};
-use super::vocabulary::{CONTROL, NORMAL, UNUSED, USER_DEFINED, Vocabulary, named, token_map};
-use crate::error::{Error, ErrorKind, Result, fail, json_message};
+use super::listed::{Listed, key};
+use super::vocabulary::{Vocabulary, token_map};
+use crate::error::{ErrorKind, Result, fail};
 
 /// The value of `tokenizer.ggml.pre` of vocabularies whose texts are composed (NFC) first, as ModernBERT's. llama.cpp leaves that out.
 const COMPOSED: &str = "modern-bert";
@@ -76,52 +75,15 @@ fn bert_template(first: &Json, first_id: &Json, last: &Json, last_id: &Json) -> 
         "special_tokens": tokens})
 }
 
-/// Special tokens that have a key, their names in tokenizer_config.json, and their usual texts.
-const NAMED: &[(&str, &str, &[&str])] = &[
-    ("unknown", "unk_token", &["<unk>", "[UNK]"]),
-    ("padding", "pad_token", &["<pad>", "[PAD]"]),
-    ("mask", "mask_token", &["<mask>", "[MASK]"]),
-];
-
 /// Writes the keys of a byte-level tokenizer that llama.cpp has too: one that cuts as GPT-2 does, puts no space before a text, and changes
-/// nothing in it but to compose it (which llama.cpp leaves out). Nothing for other kinds, and where there is no tokenizer.json.
-pub(super) fn describe(files: &TokenizerFiles, rows: usize, into: &mut Metadata) -> Result<()> {
-    let Some(json) = &files.json else { return Ok(()) };
-    let malformed = |e: serde_json::Error| format!("tokenizer.json: the JSON is malformed: {}", json_message(&e));
-    let file: Json = serde_json::from_slice(json).map_err(|e| Error::new(ErrorKind::InvalidFile, malformed(e)))?;
-    let (Some(merges), true) = (merges(&file["model"]), is_theirs(&file)) else { return Ok(()) };
-    let id = |v: &Json| v.as_u64().and_then(|id| u32::try_from(id).ok()).filter(|id| (*id as usize) < rows);
-    let in_model =
-        file["model"]["vocab"].as_object().into_iter().flatten().filter_map(|(token, v)| Some((id(v)?, (token.as_str(), NORMAL))));
-    let added = file["added_tokens"].as_array().into_iter().flatten().filter_map(|token| {
-        let kind = if token["special"] == true { CONTROL } else { USER_DEFINED };
-        Some((id(&token["id"])?, (token["content"].as_str()?, kind)))
-    });
-    let by_id: BTreeMap<u32, (&str, u32)> = in_model.chain(added).collect();
-    // llama.cpp has as many tokens as the embedding has rows.
-    let token = |id: u32| by_id.get(&id).map_or_else(|| (format!("[PAD{id}]"), UNUSED), |(text, kind)| ((*text).to_owned(), *kind));
-    let (tokens, types): (Vec<String>, Vec<i32>) = (0..rows as u32).map(token).map(|(text, kind)| (text, kind as i32)).unzip();
-    let id_of = |text: &str| by_id.iter().find(|(_, (token, _))| *token == text).map(|(id, _)| *id);
-    let (first, last, pre) = ends(&file);
-    let key = |name: &str| format!("tokenizer.ggml.{name}");
+/// nothing in it but to compose it (which llama.cpp leaves out). Nothing for other kinds.
+pub(super) fn describe(files: &TokenizerFiles, file: &Json, rows: usize, into: &mut Metadata) {
+    let (Some(merges), true) = (merges(&file["model"]), is_theirs(file)) else { return };
+    let in_model = file["model"]["vocab"].as_object().into_iter().flatten().filter_map(|(token, id)| Some((id.as_u64()?, token.as_str())));
     into.set(key("model"), Value::String("gpt2".into()));
-    into.set(key("pre"), Value::String(pre.into()));
-    into.set(key("tokens"), Value::Array(Array::String(tokens)));
-    into.set(key("token_type"), Value::Array(Array::I32(types)));
+    into.set(key("pre"), Value::String(pre(file).into()));
+    Listed::new(file, in_model, rows).describe(file, files, into);
     into.set(key("merges"), Value::Array(Array::String(merges)));
-    for (names, flag, text) in [(["bos", "cls"], "add_bos_token", first), (["eos", "seperator"], "add_eos_token", last)] {
-        let found = text.and_then(|text| id_of(&text));
-        into.set(key(flag), Value::Bool(found.is_some()));
-        names
-            .iter()
-            .filter_map(|name| Some((name, found?)))
-            .for_each(|(name, id)| into.set(key(&format!("{name}_token_id")), Value::U32(id)));
-    }
-    for (name, field, usual) in NAMED {
-        let found = named(files, field).and_then(|text| id_of(&text)).or_else(|| usual.iter().find_map(|text| id_of(text)));
-        found.into_iter().for_each(|id| into.set(key(&format!("{name}_token_id")), Value::U32(id)));
-    }
-    Ok(())
 }
 
 /// Whether llama.cpp cuts texts as this tokenizer.json does.
@@ -144,18 +106,13 @@ fn merges(model: &Json) -> Option<Vec<String>> {
     model["merges"].as_array()?.iter().map(pair).collect()
 }
 
-/// The tokens before and behind a text, and the value of `tokenizer.ggml.pre`.
-fn ends(file: &Json) -> (Option<String>, Option<String>, &'static str) {
-    let processor = &file["post_processor"];
-    let text = |v: &Json| v.as_str().map(str::to_owned);
-    let otherwise = if file["normalizer"]["type"] == "NFC" { COMPOSED } else { "gpt-2" };
-    match processor["type"].as_str() {
-        Some("RobertaProcessing") => (text(&processor["cls"][0]), text(&processor["sep"][0]), ROBERTA),
-        Some("TemplateProcessing") => {
-            let pieces = processor["single"].as_array().map_or(&[][..], Vec::as_slice);
-            let special = |piece: Option<&Json>| piece.and_then(|piece| text(&piece["SpecialToken"]["id"]));
-            (special(pieces.first()), special(pieces.last()), otherwise)
-        }
-        _ => (None, None, otherwise),
+/// The value of `tokenizer.ggml.pre`.
+fn pre(file: &Json) -> &'static str {
+    if file["post_processor"]["type"] == "RobertaProcessing" {
+        ROBERTA
+    } else if file["normalizer"]["type"] == "NFC" {
+        COMPOSED
+    } else {
+        "gpt-2"
     }
 }

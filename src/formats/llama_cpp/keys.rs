@@ -13,7 +13,7 @@ use crate::quant::Dtype;
 
 /// Key and field of each whole number; the first name of a field is the usual one, the others are some families'.
 const SIZES: &[(&str, &[&str])] = &[
-    ("context_length", &["max_position_embeddings", "n_positions"]),
+    (POSITIONS, &["max_position_embeddings", "n_positions"]),
     ("embedding_length", &["hidden_size", "dim", "n_embd", "emb_dim"]),
     ("feed_forward_length", &["intermediate_size", "hidden_dim", "n_inner"]),
     ("block_count", &["num_hidden_layers", "n_layers", "n_layer"]),
@@ -23,6 +23,13 @@ const SIZES: &[(&str, &[&str])] = &[
 /// The name that config.json uses of these, and its value.
 fn stated(config: &Json, names: &[&'static str]) -> Option<(&'static str, u64)> {
     names.iter().find_map(|name| Some((*name, config.get(*name)?.as_u64()?)))
+}
+
+const POSITIONS: &str = "context_length";
+
+/// A size as GGUF files state it: of the positions those that a text can have.
+fn positions_left(family: &Family, config: &Json, key: &str, size: u64) -> Option<u64> {
+    if key == POSITIONS { size.checked_sub(family.skipped_positions(config) as u64) } else { Some(size) }
 }
 
 /// Where config.json states no width of the feed-forward layers, they are so many times as wide as the rows (GPT, XLM).
@@ -101,7 +108,7 @@ pub(in super::super) fn file_type(linear: Dtype) -> Option<u32> {
 pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option<&Json>, ranks: bool, into: &mut Metadata) -> Result<()> {
     let arch = family.architecture;
     for (key, names) in SIZES {
-        let Some(size) = size(config, key).and_then(|n| u32::try_from(n).ok()) else {
+        let Some(size) = size(config, key).and_then(|n| u32::try_from(positions_left(family, config, key, n)?).ok()) else {
             return fail(ErrorKind::InvalidFile, format!("config.json: {} is missing or not a size; a GGUF file needs it", names[0]));
         };
         into.set(format!("{arch}.{key}"), Value::U32(size));
@@ -196,13 +203,16 @@ fn known_pooling(key: &str, number: u64) -> Result<&'static (u64, &'static str, 
 }
 
 fn check_sizes(family: &Family, metadata: &Metadata, config: &Json) -> Result<()> {
-    for (key, names) in SIZES {
-        let key = format!("{}.{key}", family.architecture);
+    for (name, names) in SIZES {
+        let key = format!("{}.{name}", family.architecture);
         if let (Some(number), Some((field, stated))) = (metadata.count(&key)?, stated(config, names))
-            && number != stated
+            && Some(number) != positions_left(family, config, name, stated)
         {
-            let told =
-                format!("setting {key:?} is {number}, but {field} in the file's own config.json is {stated}; convert the model again");
+            let less = if *name == POSITIONS { family.skipped_positions(config) } else { 0 };
+            let less = if less > 0 { format!(", less {less} up to the padding id") } else { String::new() };
+            let told = format!(
+                "setting {key:?} is {number}, but {field} in the file's own config.json is {stated}{less}; convert the model again"
+            );
             return fail(ErrorKind::InvalidFile, told);
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::super::TokenizerFiles;
 use super::super::gguf::Metadata;
 use super::{bpe, unigram, wordpiece};
-use crate::error::{ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail, json_message};
 
 /// A kind of vocabulary: the value of `tokenizer.ggml.model` and how its tokenizer.json is made.
 struct Family {
@@ -78,8 +78,15 @@ pub(in super::super) fn tokenizer_json(metadata: &Metadata) -> Result<Option<Vec
 /// Writes the keys for a tokenizer that llama.cpp has too; other kinds are in tokenizer.json alone. `rows` is the number of rows
 /// of the token embedding, which llama.cpp wants to be that of the tokens.
 pub(in super::super) fn describe_tokenizer(files: &TokenizerFiles, lower_case: bool, rows: usize, into: &mut Metadata) -> Result<()> {
-    wordpiece::describe(files, lower_case, rows, into)?;
-    bpe::describe(files, rows, into)
+    let malformed = |e: serde_json::Error| format!("tokenizer.json: the JSON is malformed: {}", json_message(&e));
+    let parse = |json| serde_json::from_slice(json).map_err(|e| Error::new(ErrorKind::InvalidFile, malformed(e)));
+    let file: Option<Json> = files.json.as_deref().map(parse).transpose()?;
+    wordpiece::describe(files, file.as_ref(), lower_case, rows, into)?;
+    if let Some(file) = &file {
+        bpe::describe(files, file, rows, into);
+        unigram::describe(files, file, rows, into);
+    }
+    Ok(())
 }
 
 /// The special token that tokenizer_config.json or special_tokens_map.json calls `field`.

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::super::TokenizerFiles;
 use super::super::gguf::{Array, Metadata, Value};
 use super::vocabulary::{CONTROL, NORMAL, UNKNOWN, UNUSED, Vocabulary, named, token_map};
-use crate::error::{Error, ErrorKind, Result, fail, json_message};
+use crate::error::{ErrorKind, Result, fail};
 
 const WORD_START: char = '\u{2581}';
 const INSIDE_WORD: &str = "##";
@@ -88,9 +88,9 @@ fn token(piece: &str, special: bool) -> String {
     }
 }
 
-/// Writes the keys of a WordPiece tokenizer; nothing for other kinds.
-pub(super) fn describe(files: &TokenizerFiles, lower_case: bool, rows: usize, into: &mut Metadata) -> Result<()> {
-    let Some(read) = Pieces::read(files)? else { return Ok(()) };
+/// Writes the keys of a WordPiece tokenizer, whose tokenizer.json is `file`; nothing for other kinds.
+pub(super) fn describe(files: &TokenizerFiles, file: Option<&Json>, lower_case: bool, rows: usize, into: &mut Metadata) -> Result<()> {
+    let Some(read) = Pieces::read(files, file)? else { return Ok(()) };
     let text = |field: &str, usual: &str| named(files, field).unwrap_or_else(|| usual.to_owned());
     let special: Vec<(&str, String)> = NAMED.iter().map(|(key, field, usual, _)| (*key, text(field, usual))).collect();
     let is_special = |piece: &str| read.special.iter().any(|s| s == piece) || special.iter().any(|(_, s)| s == piece);
@@ -131,20 +131,18 @@ struct Pieces {
 
 impl Pieces {
     /// `None` for a tokenizer that is not WordPiece.
-    fn read(files: &TokenizerFiles) -> Result<Option<Pieces>> {
-        match (&files.json, &files.vocab) {
-            (Some(json), _) => Self::of_json(json),
+    fn read(files: &TokenizerFiles, file: Option<&Json>) -> Result<Option<Pieces>> {
+        match (file, &files.vocab) {
+            (Some(file), _) => Ok(Self::of_json(file)),
             (None, Some(vocab)) => Self::of_lines(vocab).map(Some),
             (None, None) => Ok(None),
         }
     }
 
-    fn of_json(json: &[u8]) -> Result<Option<Pieces>> {
-        let malformed = |e: serde_json::Error| format!("tokenizer.json: the JSON is malformed: {}", json_message(&e));
-        let file: Json = serde_json::from_slice(json).map_err(|e| Error::new(ErrorKind::InvalidFile, malformed(e)))?;
+    fn of_json(file: &Json) -> Option<Pieces> {
         let model = &file["model"];
         if model["type"] != "WordPiece" || model["continuing_subword_prefix"] != INSIDE_WORD {
-            return Ok(None);
+            return None;
         }
         let id = |v: &Json| v.as_u64().and_then(|id| u32::try_from(id).ok()).filter(|id| *id < 1 << 24);
         let in_model = model["vocab"].as_object().into_iter().flatten().filter_map(|(piece, v)| Some((id(v)?, piece.clone())));
@@ -154,7 +152,7 @@ impl Pieces {
         let special = added().filter(|t| t["special"] == true).filter_map(content).collect();
         let normalizer = &file["normalizer"];
         let (lowercase, strip_accents) = (normalizer["lowercase"].as_bool(), normalizer["strip_accents"].as_bool());
-        Ok(Some(Pieces { by_id, special, lowercase, strip_accents }))
+        Some(Pieces { by_id, special, lowercase, strip_accents })
     }
 
     fn of_lines(vocab: &[u8]) -> Result<Pieces> {

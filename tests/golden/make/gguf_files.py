@@ -159,15 +159,15 @@ def unigram(writer):
     return [[0, *model.encode(text), 2] for text in PLAIN]
 
 
-def xlm_roberta():
-    """A tiny XLM-RoBERTa as llama.cpp's converter writes it: architecture bert, the first rows of the position embedding gone."""
+def converted(name, kind, vocabulary, pooling, **settings):
+    """A tiny model of RoBERTa's kind as llama.cpp's converter writes it: architecture bert, the first rows of the position embedding gone.
+    Gives the model, each text's ids, and what answers.json has of them."""
     import torch
     import transformers
-    from transformers import XLMRobertaConfig, XLMRobertaModel
-    writer = gguf.GGUFWriter(OUT / "xlm-roberta.gguf", "bert")
     transformers.logging.set_verbosity_error()
-    config = XLMRobertaConfig(vocab_size=0, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=66, type_vocab_size=1,
-                              layer_norm_eps=1e-5, pad_token_id=1, attn_implementation="eager")
+    writer = gguf.GGUFWriter(OUT / f"{name}.gguf", "bert")
+    config = kind.config_class(vocab_size=0, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=48, max_position_embeddings=66, type_vocab_size=1,
+                               layer_norm_eps=1e-5, pad_token_id=1, attn_implementation="eager", **settings)
     skipped = config.pad_token_id + 1
     writer.add_context_length(config.max_position_embeddings - skipped)
     writer.add_embedding_length(config.hidden_size)
@@ -176,28 +176,50 @@ def xlm_roberta():
     writer.add_head_count(config.num_attention_heads)
     writer.add_layer_norm_eps(config.layer_norm_eps)
     writer.add_causal_attention(False)
-    writer.add_pooling_type(gguf.PoolingType.CLS)
+    writer.add_pooling_type(pooling)
     writer.add_token_type_count(1)
-    ids = unigram(writer)
+    ids = vocabulary(writer)
     config.vocab_size = len(writer.kv_data[0]["tokenizer.ggml.tokens"].value)
     torch.manual_seed(5)
-    model = XLMRobertaModel(config, add_pooling_layer=False).eval()
+    model = kind(config).eval() if pooling == gguf.PoolingType.RANK else kind(config, add_pooling_layer=False).eval()
     with torch.no_grad():
-        for name, p in model.named_parameters():
-            p.copy_(torch.rand(p.shape) + 0.5 if "LayerNorm.weight" in name else torch.randn(p.shape) * (0.3 if p.ndim == 1 else 1.5 / p.shape[1] ** 0.5))
+        for key, p in model.named_parameters():
+            p.copy_(torch.rand(p.shape) + 0.5 if "LayerNorm.weight" in key else torch.randn(p.shape) * (0.3 if p.ndim == 1 else 1.5 / p.shape[1] ** 0.5))
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.BERT, config.num_hidden_layers)
     for key, tensor in sorted(model.state_dict().items()):
         if "position_ids" in key or "token_type_ids" in key:
             continue
         tensor = tensor[skipped:] if "position_embeddings" in key else tensor
-        writer.add_tensor(names.get_name(key, try_suffixes=(".weight", ".bias")), tensor.numpy().copy())
+        writer.add_tensor(names.get_name(key.removeprefix("roberta."), try_suffixes=(".weight", ".bias")), tensor.numpy().copy())
     finish(writer)
-    chosen = [i for i, x in enumerate(ids) if len(x) <= config.max_position_embeddings - skipped]
+    return model, ids, config.max_position_embeddings - skipped
+
+
+def xlm_roberta():
+    """An embedding model of XLM-RoBERTa's."""
+    import torch
+    from transformers import XLMRobertaModel
+    model, ids, limit = converted("xlm-roberta", XLMRobertaModel, unigram, gguf.PoolingType.CLS)
+    chosen = [i for i, x in enumerate(ids) if len(x) <= limit]
     with torch.inference_mode():
         vectors = [model(torch.tensor([ids[i]])).last_hidden_state[0, 0].tolist() for i in chosen]
     answers = {"made_by": "tests/golden/make/gguf_files.py", "texts": PLAIN, "ids": ids, "chosen": chosen, "vectors": [[round(x, 7) for x in v] for v in vectors]}
     (OUT / "xlm-roberta.json").write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
     print("xlm-roberta", len(chosen), "texts")
+
+
+def roberta_rank():
+    """A reranker of RoBERTa's, with its byte-level vocabulary: the raw number of each text behind a query."""
+    import torch
+    from transformers import RobertaForSequenceClassification
+    model, ids, limit = converted("roberta-rank", RobertaForSequenceClassification, bpe, gguf.PoolingType.RANK, num_labels=1)
+    query, pairs = ids[0], [ids[0] + [2] + x[1:] for x in ids]
+    chosen = [i for i, x in enumerate(pairs) if len(x) <= limit]
+    with torch.inference_mode():
+        logits = [model(torch.tensor([pairs[i]])).logits.item() for i in chosen]
+    answers = {"made_by": "tests/golden/make/gguf_files.py", "texts": PLAIN, "query": PLAIN[0], "chosen": chosen, "logits": [round(x, 7) for x in logits]}
+    (OUT / "roberta-rank.json").write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
+    print("roberta-rank", len(chosen), "of", len(query), "tokens and more")
 
 
 def bpe(writer):
@@ -281,5 +303,6 @@ if __name__ == "__main__":
         model("tiny-no-pooler", fused=True)
         settings()
         xlm_roberta()
+        roberta_rank()
         vocabulary_file("bpe", bpe)
         seeds()
