@@ -10,6 +10,7 @@ mod example;
 pub mod examples;
 pub mod labelled;
 pub mod masking;
+pub mod metrics;
 mod permutation;
 pub mod pretrain;
 pub mod random;
