@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use cloze::train::labelled::{self, ReadSettings, Row, Target, TargetKind, questions, tagged};
+use cloze::train::labelled::{self, ReadSettings, Row, Target, TargetKind, questions, retrieval, tagged};
 use serde_json::Value;
 
 /// What Python found in the file of that name, and where it is; none without the files.
@@ -94,4 +94,18 @@ fn questions_and_their_misplaced_answers_are_those_that_python_finds() {
         assert_eq!(found.questions.iter().map(|question| question.answers.len()).sum::<usize>(), number("answers"));
         assert_eq!(found.misplaced.len(), number("wrong"), "{name}: {:?}", found.misplaced);
     }
+}
+
+#[test]
+fn cranfield_has_the_documents_queries_and_judgements_that_python_finds() {
+    let Some((path, golden)) = real("cranfield") else { return };
+    let found = retrieval::open(&path, "", &ReadSettings::default()).unwrap();
+    let number = |value: &Value| value.as_u64().unwrap() as usize;
+    assert_eq!((found.documents.len(), found.queries.len()), (number(&golden["documents"]), number(&golden["queries"])));
+    let grades: Vec<i64> = found.judgements.values().flat_map(|judged| judged.values().copied()).collect();
+    assert_eq!(grades.len(), number(&golden["judgements"]));
+    for (code, grade) in [("1", 4), ("2", 3), ("3", 2), ("4", 1), ("-1", 0)] {
+        assert_eq!(grades.iter().filter(|found| **found == grade).count(), number(&golden["grades"][code]), "code {code}");
+    }
+    assert_eq!(found.documents.iter().filter(|document| document.text.is_empty()).count(), 2, "two documents have no text");
 }

@@ -134,7 +134,7 @@ pub static FORMATS: &[Format] = &[
     // What has readers of its own, and neither a text nor its label in a row.
     Format { name: "conll", about: "a word and its tag a line, an empty line between sentences", texts: &[], ..GENERAL },
     Format { name: "squad", about: "SQuAD's JSON: contexts, questions and answers", texts: &[], ..GENERAL },
-    Format { name: "swag", about: "SWAG's CSV: a beginning and its endings", texts: &[], ..GENERAL },
+    Format { name: "swag", about: "SWAG's CSV: a beginning and its endings", shape: COMMAS, texts: &[], ..GENERAL },
 ];
 
 /// Endings of file names, and the format that they stand for.

@@ -7,19 +7,25 @@
 //! - [`texts`]: a text or a pair with a class, a number or a set of classes.
 //! - [`tagged`]: words with tags, CoNLL's lines or JSON.
 //! - [`questions`]: contexts, questions and answers, as SQuAD has them.
+//! - [`choices`]: a beginning and what may follow, as SWAG has them.
+//! - [`triplets`]: texts that belong together, and texts that do not.
+//! - [`retrieval`]: documents, queries and judgements, as TREC, BEIR and Cranfield have them.
 //! - [`classes`]: which number has each class.
 //!
 //! A bad row is an error, or, with `bad_rows` = `skip`, left out and listed in [`Loaded::skipped`]. gzip and Zstandard are told by their
 //! first bytes, as for texts to pretrain on.
 
+pub mod choices;
 pub mod classes;
 pub mod format;
 pub mod questions;
 mod records;
+pub mod retrieval;
 mod settings;
 mod table;
 pub mod tagged;
 pub mod texts;
+pub mod triplets;
 
 use std::fmt;
 use std::path::Path;

@@ -49,6 +49,10 @@ pub struct ReadSettings {
     pub label: Option<Column>,
     /// See [`ReadSettings::text`].
     pub id: Option<Column>,
+    /// The columns of choices and of negatives; none: as the format says.
+    pub choices: Vec<Column>,
+    /// See [`ReadSettings::choices`].
+    pub negatives: Vec<Column>,
     /// Whether the first record names the columns; none: where it has a name that is asked for.
     pub header: Option<bool>,
     /// Whether cells may be quoted; none: as the format says.
@@ -69,6 +73,11 @@ pub struct ReadSettings {
 
 fn column(slot: &mut Option<Column>, value: &str) -> Result<()> {
     *slot = Some(Column::parse(value)?);
+    Ok(())
+}
+
+fn columns(slot: &mut Vec<Column>, value: &str) -> Result<()> {
+    *slot = value.split(',').map(Column::parse).collect::<Result<_>>()?;
     Ok(())
 }
 
@@ -94,6 +103,18 @@ impl ReadSettings {
         Setting { name: "pair", values: COLUMN, help: "Where the second text of a pair is", apply: |s, v| column(&mut s.pair, v) },
         Setting { name: "label", values: COLUMN, help: "Where the label is", apply: |s, v| column(&mut s.label, v) },
         Setting { name: "id", values: COLUMN, help: "Where the row's own name is, for predictions", apply: |s, v| column(&mut s.id, v) },
+        Setting {
+            name: "choices",
+            values: COLUMNS,
+            help: "Where the texts are that may follow, for multiple choice; a field of JSON may have a list",
+            apply: |s, v| columns(&mut s.choices, v),
+        },
+        Setting {
+            name: "negatives",
+            values: COLUMNS,
+            help: "Where the texts are that do not belong to the first, for embeddings; a field of JSON may have a list",
+            apply: |s, v| columns(&mut s.negatives, v),
+        },
         Setting {
             name: "header",
             values: "auto, true or false",
@@ -177,4 +198,5 @@ impl ReadSettings {
     }
 }
 
+const COLUMNS: &str = "columns by their names or numbers, with commas between them";
 const COLUMN: &str = "the name of a column or field, or the number of a column from 1";

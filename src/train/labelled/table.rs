@@ -300,6 +300,16 @@ impl Cells<'_> {
         })
     }
 
+    /// Texts: a list of JSON, or one alone. `None` as for texts.
+    pub fn texts(&mut self, i: usize) -> Result<Option<Vec<String>>> {
+        let Some(Cell::Json(Value::Array(items))) = &self.values[i] else { return Ok(self.text(i)?.map(|text| vec![text])) };
+        let texts = items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<String>>>();
+        match texts {
+            Some(texts) => Ok(Some(texts)),
+            None => self.wrong(i, "a list of strings", &Value::Array(items.clone()).to_string()),
+        }
+    }
+
     /// A list of JSON. `None` as for texts.
     pub fn list(&mut self, i: usize) -> Result<Option<Vec<Value>>> {
         match self.values[i].take() {

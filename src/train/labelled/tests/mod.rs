@@ -1,6 +1,8 @@
 //! What the tests of labelled files share.
 
+mod choices;
 mod questions;
+mod retrieval;
 mod tagged;
 mod texts;
 
