@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use super::format::Format;
 use super::settings::{Column, ReadSettings};
 use super::table::{Asked, Cells, Head, Table};
 use super::{Loaded, Place};
@@ -47,13 +46,7 @@ const CHOICES: usize = 4;
 /// # Errors
 /// As [`super::read`].
 pub fn read(path: &Path, settings: &ReadSettings) -> Result<Loaded<Choices>> {
-    let format = match settings.format {
-        Some(format) => format,
-        None => Format::of(path)?,
-    };
-    if !["swag", "csv", "tsv", "jsonl"].contains(&format.name) {
-        return fail(ErrorKind::InvalidArgument, format!("{} has no choices; set format = swag, csv, tsv or jsonl", format.name));
-    }
+    let format = settings.format_of(path, "choices", &["swag", "csv", "tsv", "jsonl"])?;
     let mut columns = 0;
     let mut table = Table::open(path, format.shape, settings, FIRSTS, |head| {
         let asked = ask(settings, head)?;

@@ -74,8 +74,7 @@ pub struct Questions {
 pub fn read(path: &Path, settings: &ReadSettings) -> Result<Questions> {
     let mut made = Making { found: Questions::default(), ids: HashSet::new(), settings };
     let lines = match settings.format {
-        Some(format) if ["squad", "jsonl"].contains(&format.name) => format.name == "jsonl",
-        Some(format) => return fail(ErrorKind::InvalidArgument, format!("{} has no questions; set format = squad or jsonl", format.name)),
+        Some(_) => settings.format_of(path, "questions", &["squad", "jsonl"])?.name == "jsonl",
         None => is_lines(path),
     };
     if lines { made.lines(path) } else { made.whole(path) }.map_err(|e| within(e, path))?;

@@ -1,5 +1,7 @@
 //! How is a labelled file read?
 
+use std::path::Path;
+
 use super::format::{FORMATS, Format};
 use super::records::Shape;
 use crate::error::{ErrorKind, Result, fail};
@@ -182,6 +184,21 @@ impl ReadSettings {
     /// `InvalidArgument` for a name that is not in [`ReadSettings::SETTINGS`] and for a value that its row does not take.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         set(Self::SETTINGS, self, name, value)
+    }
+
+    /// The format of a file that should have `what`, which the formats of these names may have.
+    pub(super) fn format_of(&self, path: &Path, what: &str, may: &[&str]) -> Result<&'static Format> {
+        let format = match self.format {
+            Some(format) => format,
+            None => Format::of(path)?,
+        };
+        if may.contains(&format.name) {
+            return Ok(format);
+        }
+        fail(
+            ErrorKind::InvalidArgument,
+            format!("{}: {} has no {what}; set format to one of {}", path.display(), format.name, may.join(", ")),
+        )
     }
 
     /// The shape of a file's records: that of its format, unless the user says otherwise.

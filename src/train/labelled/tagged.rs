@@ -58,12 +58,11 @@ pub fn tag_numbers(tags: &ClassNames, sentence: &Sentence) -> Result<Vec<usize>>
 /// # Errors
 /// `Io`; `InvalidFile` and `InvalidUtf8` for what cannot be read, `InvalidArgument` for columns that are not there; with file and line.
 pub fn read(path: &Path, settings: &ReadSettings) -> Result<Loaded<Sentence>> {
-    let format = settings.format.map_or_else(|| Format::of(path).map_or("conll", |format| format.name), |format| format.name);
-    match format {
-        "jsonl" => objects(path, settings)?.some(path),
-        "conll" | "tsv" => lines(path, settings)?.some(path),
-        other => fail(ErrorKind::InvalidArgument, format!("{other} has no words with tags; set format = conll or jsonl")),
-    }
+    let format = match (settings.format, Format::of(path)) {
+        (None, Err(_)) => "conll",
+        _ => settings.format_of(path, "words with tags", &["conll", "tsv", "jsonl"])?.name,
+    };
+    if format == "jsonl" { objects(path, settings) } else { lines(path, settings) }?.some(path)
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::format::Format;
+use super::format::{FORMATS, Format};
 use super::settings::{Column, ReadSettings, TargetKind};
 use super::table::{Asked, Cells, Head, Table};
 use super::{Loaded, Place, Skipped};
@@ -69,14 +69,8 @@ impl Rows {
     /// # Errors
     /// `Io`; `InvalidArgument` where its name does not say its format, or a column is not there; `InvalidFile` for a first record that cannot be read.
     pub fn open(path: &Path, settings: &ReadSettings) -> Result<Rows> {
-        let format = match settings.format {
-            Some(format) => format,
-            None => Format::of(path)?,
-        };
-        if format.texts.is_empty() {
-            let told = format!("{}: {} has no texts with labels in rows; set format", path.display(), format.name);
-            return fail(ErrorKind::InvalidArgument, told);
-        }
+        let with_texts: Vec<&str> = FORMATS.iter().filter(|format| !format.texts.is_empty()).map(|format| format.name).collect();
+        let format = settings.format_of(path, "texts with labels", &with_texts)?;
         // Only names of texts tell a header: a row may well consist of a text and the word "label".
         let known: Vec<&str> = format.column_names().collect();
         let table = Table::open(path, format.shape, settings, &known, |head| ask(format, settings, head))?;

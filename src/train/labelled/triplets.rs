@@ -5,7 +5,6 @@
 
 use std::path::Path;
 
-use super::format::Format;
 use super::settings::{Column, ReadSettings};
 use super::table::{Asked, Cells, Head, Table};
 use super::{Loaded, Place};
@@ -38,13 +37,7 @@ const FIRST_NEGATIVE: usize = 2;
 /// # Errors
 /// As [`super::read`].
 pub fn read(path: &Path, settings: &ReadSettings) -> Result<Loaded<Triplet>> {
-    let format = match settings.format {
-        Some(format) => format,
-        None => Format::of(path)?,
-    };
-    if !["csv", "tsv", "jsonl"].contains(&format.name) {
-        return fail(ErrorKind::InvalidArgument, format!("{} has no triplets; set format = csv, tsv or jsonl", format.name));
-    }
+    let format = settings.format_of(path, "triplets", &["csv", "tsv", "jsonl"])?;
     let mut columns = 0;
     let mut table = Table::open(path, format.shape, settings, ANCHORS, |head| {
         let asked = ask(settings, head)?;

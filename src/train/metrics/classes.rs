@@ -1,6 +1,6 @@
 //! How good are answers that are one class a row? As scikit-learn's `metrics` count it, with `zero_division` = 0.
 
-use super::{Counts, Shares, check_lengths, mean, share};
+use super::{Counts, Shares, check_lengths, share};
 use crate::error::{ErrorKind, Result, fail};
 
 /// How often each class was answered where each was right.
@@ -63,9 +63,7 @@ impl Confusion {
 
     /// The means over the classes that occur, right or answered.
     pub fn macro_mean(&self) -> Shares {
-        let shares: Vec<Shares> = self.occurring().map(|counts| counts.shares()).collect();
-        let of = |pick: fn(&Shares) -> f64| mean(shares.iter().map(pick));
-        Shares { precision: of(|s| s.precision), recall: of(|s| s.recall), f1: of(|s| s.f1) }
+        Shares::mean(self.occurring().map(Counts::shares))
     }
 
     /// The means over classes, each as heavy as it is frequent.
@@ -75,7 +73,7 @@ impl Confusion {
         Shares { precision: of(|s| s.precision), recall: of(|s| s.recall), f1: of(|s| s.f1) }
     }
 
-    fn occurring(&self) -> impl Iterator<Item = Counts> + '_ {
+    fn occurring(&self) -> impl Iterator<Item = Counts> + Clone + '_ {
         (0..self.classes).map(|class| self.counts(class)).filter(|counts| counts.found + counts.wanted > 0)
     }
 

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use super::{Counts, Shares, check_lengths, mean, share};
+use super::{Counts, Shares, check_lengths, share};
 use crate::error::{Error, ErrorKind, Result, fail};
 
 /// Which tags make an entity.
@@ -80,8 +80,7 @@ impl EntityScores {
 
     /// The mean over the kinds.
     pub fn macro_mean(&self) -> Shares {
-        let of = |pick: fn(Shares) -> f64| mean(self.kinds.values().map(|counts| pick(counts.shares())));
-        Shares { precision: of(|s| s.precision), recall: of(|s| s.recall), f1: of(|s| s.f1) }
+        Shares::mean(self.kinds.values().copied().map(Counts::shares))
     }
 
     /// The share of words with the right tag.

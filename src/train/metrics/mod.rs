@@ -43,6 +43,14 @@ pub struct Shares {
     pub f1: f64,
 }
 
+impl Shares {
+    /// The mean of each; 0 of nothing.
+    fn mean(shares: impl Iterator<Item = Shares> + Clone) -> Shares {
+        let of = |pick: fn(Shares) -> f64| mean(shares.clone().map(pick));
+        Shares { precision: of(|s| s.precision), recall: of(|s| s.recall), f1: of(|s| s.f1) }
+    }
+}
+
 impl Counts {
     /// The shares that these counts are.
     pub fn shares(self) -> Shares {

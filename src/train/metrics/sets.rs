@@ -1,6 +1,6 @@
 //! How good are answers that are several classes a row? As scikit-learn's `metrics` count label indicators, with `zero_division` = 0.
 
-use super::{Counts, Shares, check_lengths, mean, share};
+use super::{Counts, Shares, check_lengths, share};
 use crate::error::{ErrorKind, Result, fail};
 
 /// What was answered of what is right.
@@ -47,7 +47,6 @@ impl Sets {
 
     /// The means over all classes.
     pub fn macro_mean(&self) -> Shares {
-        let of = |pick: fn(Shares) -> f64| mean(self.counts.iter().map(|counts| pick(counts.shares())));
-        Shares { precision: of(|s| s.precision), recall: of(|s| s.recall), f1: of(|s| s.f1) }
+        Shares::mean(self.counts.iter().copied().map(Counts::shares))
     }
 }

@@ -1,6 +1,7 @@
 //! What the tests of labelled files share.
 
 mod choices;
+mod properties;
 mod questions;
 mod retrieval;
 mod tagged;
