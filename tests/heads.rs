@@ -220,6 +220,11 @@ const NEAR: f32 = 0.5;
 fn furthest(model: &Model, small: &Model) -> f32 {
     let pairs = [("where does the fox live", "The quick brown fox."), ("今天天气", "我们去公园 😀"), ("a", "")];
     let logits = |m: &Model| -> Vec<f32> {
+        if m.describe().task_heads[0].name == "multiple_choice" {
+            let mut ranking = m.rerank(pairs[0].0, &pairs.map(|(_, choice)| choice), &Request::default()).unwrap();
+            ranking.ranked.sort_by_key(|ranked| ranked.index);
+            return ranking.ranked.iter().map(|ranked| ranked.logit).collect();
+        }
         if m.describe().task_heads[0].name == "next_sentence" {
             return m.next_sentence(&pairs, &Request::default()).unwrap().pairs.iter().flat_map(|p| p.logits).collect();
         }

@@ -26,11 +26,13 @@ pub struct cloze_ranking {
 /// A cross-encoder (a model with a classification head of one or two labels) reads query and document as one pair; a model
 /// without such a head encodes both, with its own prompts for queries and documents, and takes the cosine; a sparse encoder takes the
 /// dot product of sparse weights, a late-interaction model (ColBERT) the sum of each query token's best dot product with a token of the
-/// document. Keys of `request`:
+/// document. A model with a multiple-choice head reads a question or premise (`query`) with each of its choices (`documents`): a choice's
+/// score is its probability among all choices that were scored, whatever `top` keeps, and depends on the others; its raw number does not.
+/// Keys of `request`:
 ///
 /// - `vectors`: sparse ranks by sparse weights, of any model with a head for fill_mask
-/// - `activation`: how the raw number becomes a score; a cross-encoder's own, where its files declare one, else sigmoid. The
-///   order is that of the raw numbers, which never saturate.
+/// - `activation`: how the raw number becomes a score; a cross-encoder's own, where its files declare one, else sigmoid; of choices
+///   softmax. The order is that of the raw numbers, which never saturate.
 /// - `top`: keep the best documents only
 /// - `windows`: of documents longer than the limit, `first` reads what fits, as `truncation` cuts it; `max` and `mean` read all
 ///   of it, in windows that hold the whole query each

@@ -20,10 +20,13 @@ pub(super) const VERB: Verb = Verb {
   cloze rerank -m models/ms-marco --query 'how much is postage' --deadline-ms 20 'a passage' 'another one'
   cloze rerank -m models/ms-marco --query 'how much is postage' --windows max < long.txt
   cloze rerank -m models/minilm --query 'how much is postage' < passages.txt
+  cloze rerank -m models/swag --query 'She opens the oven.' 'She takes the bread out.' 'She swims away.'
 
 A cross-encoder reads query and document as one; an embedding model ranks by the cosine of their vectors,
 a sparse encoder (or any masked language model with --vectors sparse) by the dot product of their sparse weights,
 a late-interaction model (ColBERT, PyLate) by the sum of the best dot products of their tokens.
+A model for multiple choice takes the query for the question or the premise and the texts for its choices:
+scores are their probabilities, which sum to 1 over all of them.
 With --json, standard input is JSON lines: {\"text\":\"...\"}, with an \"id\" of any kind if you like.
 Answers are JSON lines, best first: {\"index\":3,\"rank\":0,\"score\":0.93,\"logit\":2.6}, also
   id         of the line that the document came from

@@ -168,7 +168,7 @@ pub enum Op {
     Attention {
         /// Queries, keys and values.
         qkv: ValueId,
-        /// Those of the tokens at the start that see all ([`Far::Start`]): what they look with, and at; same shape.
+        /// Those of the tokens at the start or the end that see all ([`Far::Start`], [`Far::End`]): what they look with, and at; same shape.
         start: Option<ValueId>,
         /// Heads, and how they look.
         attention: Attention,

@@ -5,7 +5,7 @@
 //! set is loaded once. Of two texts in order the sentence-order head says whether they are: its answer has the form of BERT's
 //! next-sentence head.
 
-use super::bert::{BERT, CLASSIFY, EXTRACT, TAG, choose, linear};
+use super::bert::{BERT, CHOOSE, CLASSIFY, EXTRACT, TAG, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -71,7 +71,7 @@ pub(super) const HEADS: &[Row] = &[
             LayerRow::Decoder { weight: "predictions.decoder.weight", biases: &["predictions.decoder.bias", "predictions.bias"] },
         ],
     },
-    choose("classifier.", Input::Pooler),
+    CHOOSE,
 ];
 
 /// Builds the trunk.

@@ -97,10 +97,18 @@ pub(super) const CLASSIFY: Row = Row {
     layers: &[linear("classifier", Width::Labels)],
 };
 
-/// Which of several texts fits: no task answers it, but its checkpoints open.
-pub(super) const fn choose(tensors: &'static str, input: Input) -> Row {
-    Row { kind: Kind::MultipleChoice, classes: &["ForMultipleChoice"], tensors, input, crf: None, layers: &[] }
-}
+/// The last layer of [`CHOOSE`], alike in all families.
+pub(super) const CHOICE: LayerRow = linear("classifier", Width::Fixed(1));
+
+/// How well a choice fits, from the pooler.
+pub(super) const CHOOSE: Row = Row {
+    kind: Kind::MultipleChoice,
+    classes: &["ForMultipleChoice"],
+    tensors: "classifier.",
+    input: Input::Pooler,
+    crf: None,
+    layers: &[CHOICE],
+};
 
 /// From a blank's hidden state to the words for it.
 pub(super) const PREDICTIONS: &[LayerRow] = &[
@@ -130,7 +138,7 @@ pub(super) const FILL_MASK: Row = Row {
 };
 
 /// The heads of BERT's classes in `transformers`. Where several have the same tensors, see `heads::take`.
-pub(super) const HEADS: &[Row] = &[CLASSIFY, NEXT_SENTENCE, TAG, EXTRACT, FILL_MASK, choose("classifier.", Input::Pooler)];
+pub(super) const HEADS: &[Row] = &[CLASSIFY, NEXT_SENTENCE, TAG, EXTRACT, FILL_MASK, CHOOSE];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {

@@ -10,7 +10,7 @@
 
 use serde_json::json;
 
-use super::bert::{self, BERT, TAG, choose, linear};
+use super::bert::{self, BERT, CHOOSE, TAG, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -51,7 +51,7 @@ pub(super) const HEADS: &[Row] = &[
         ],
     },
     bert::FILL_MASK,
-    choose("classifier.", Input::Pooler),
+    CHOOSE,
 ];
 
 /// Builds the trunk.

@@ -16,7 +16,7 @@ use serde_json::json;
 use positions::{Positions, Table};
 pub(super) use version1::{HEADS as HEADS_OF_VERSION_1, build as build_version_1};
 
-use super::bert::{BERT, EXTRACT, PREDICTIONS, TAG, choose, linear};
+use super::bert::{self, BERT, CHOICE, EXTRACT, PREDICTIONS, TAG, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -82,10 +82,11 @@ const REPLACED: Row =
     Row { kind: Kind::Replaced, classes: &[], tensors: "mask_predictions.", input: Input::Tokens, crf: None, layers: &[] };
 
 /// The layer of [`CONTEXT`] where nothing stands behind it.
-const CONTEXT_ALONE: Row = choose("pooler.", Input::First);
+const CONTEXT_ALONE: Row = Row { tensors: "pooler.", layers: &[], ..CLASSIFY };
 
-pub(super) const HEADS: &[Row] =
-    &[CLASSIFY, TAG, EXTRACT, LEGACY_FILL_MASK, FILL_MASK, REPLACED, choose("classifier.", Input::First), CONTEXT_ALONE];
+const CHOOSE: Row = Row { input: Input::First, layers: &[CONTEXT, CHOICE], ..bert::CHOOSE };
+
+pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, LEGACY_FILL_MASK, FILL_MASK, REPLACED, CHOOSE, CONTEXT_ALONE];
 
 /// The epsilon of norms where config.json states none.
 const EPSILON: f32 = 1e-7;

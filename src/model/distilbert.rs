@@ -3,7 +3,7 @@
 //! Sanh et al., DistilBERT, a distilled version of BERT (2019). A classifier reads the first token through a layer with ReLU. The
 //! epsilon of norms is 1e-12 and no setting.
 
-use super::bert::{BERT, EXTRACT, TAG, choose, dense, linear};
+use super::bert::{BERT, CHOICE, CHOOSE, EXTRACT, TAG, dense, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -54,9 +54,13 @@ pub(super) const HEADS: &[Row] = &[
         crf: None,
         layers: &[dense("pre_classifier", Width::Hidden, Activation::Relu), linear("classifier", Width::Labels)],
     },
-    choose("pre_classifier.", Input::First),
+    Row {
+        tensors: "pre_classifier.",
+        input: Input::First,
+        layers: &[dense("pre_classifier", Width::Hidden, Activation::Relu), CHOICE],
+        ..CHOOSE
+    },
     TAG,
-    choose("classifier.", Input::First),
     EXTRACT,
     Row {
         kind: Kind::FillMask,

@@ -4,7 +4,9 @@
 //! token whether it was replaced; a generator, the smaller model beside it, fills blanks. Classifiers read the first token, with GELU
 //! where RoBERTa's have tanh.
 
-use super::bert::{BERT, EXTRACT, TAG, choose, dense, linear};
+use serde_json::json;
+
+use super::bert::{BERT, CHOICE, CHOOSE, EXTRACT, TAG, dense, linear};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -23,6 +25,8 @@ const ELECTRA: &Family = &Family {
 };
 
 pub(super) const HEADS: &[Row] = &[
+    // In front: the other classifiers have no summary.
+    Row { tensors: "sequence_summary.", input: Input::First, layers: &[SUMMARY, CHOICE], ..CHOOSE },
     Row {
         kind: Kind::Classify,
         classes: &["ForSequenceClassification"],
@@ -56,11 +60,21 @@ pub(super) const HEADS: &[Row] = &[
             LayerRow::Decoder { weight: "generator_lm_head.weight", biases: &["generator_lm_head.bias"] },
         ],
     },
-    choose("classifier.", Input::First),
-    choose("sequence_summary.", Input::First),
 ];
+
+/// Between the first token and the head of choices.
+const SUMMARY: LayerRow = LayerRow::Linear {
+    name: "sequence_summary.summary",
+    width: Width::Hidden,
+    activation: Activates::AsOr("summary_activation", Activation::Gelu),
+};
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
+    if loader.has_any("sequence_summary.") {
+        config.only("summary_type", &json!("first"))?;
+        config.only("summary_use_proj", &json!(true))?;
+        config.only("summary_proj_to_labels", &json!(false))?;
+    }
     postnorm::build(ELECTRA, config, loader)
 }

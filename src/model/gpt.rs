@@ -7,7 +7,7 @@
 
 use serde_json::{Value, json};
 
-use super::bert::{BERT, EXTRACT, TAG, choose};
+use super::bert::{BERT, EXTRACT, TAG, linear};
 use super::config::Fields;
 use super::heads::{Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -43,7 +43,14 @@ pub(super) const HEADS: &[Row] = &[
     },
     TAG,
     EXTRACT,
-    choose("multiple_choice_head.", Input::Last),
+    Row {
+        kind: Kind::MultipleChoice,
+        classes: &["DoubleHeadsModel"],
+        tensors: "multiple_choice_head.",
+        input: Input::Last,
+        crf: None,
+        layers: &[linear("multiple_choice_head.summary", Width::Fixed(1))],
+    },
     Row { kind: Kind::NextToken, classes: &["LMHeadModel"], tensors: "lm_head.", input: Input::Tokens, crf: None, layers: &[] },
 ];
 

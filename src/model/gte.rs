@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::bert::{BERT, CLASSIFY, EXTRACT, TAG, choose};
+use super::bert::{BERT, CHOOSE, CLASSIFY, EXTRACT, TAG};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -79,7 +79,7 @@ pub(super) const HEADS: &[Row] = &[
 ];
 
 /// Those of the authors' code.
-pub(super) const NEW_HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, choose("classifier.", Input::Pooler)];
+pub(super) const NEW_HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {

@@ -32,7 +32,7 @@ pub enum Kind {
     /// Whether a token was put in another's place (ELECTRA's discriminator): one number a token, above 0 where it seems so; no task
     /// of this version.
     Replaced,
-    /// Which of several texts fits; no task of this version.
+    /// How well a text fits behind another: of several, the best is chosen (rerank).
     MultipleChoice,
     /// Which token comes next (GPT); no task of this version.
     NextToken,

@@ -1,9 +1,9 @@
 //! Longformer: RoBERTa whose tokens see those around them, and a few that all see.
 //!
 //! Beltagy et al., Longformer: The Long-Document Transformer (2020). A token sees `attention_window` / 2 tokens to either side. Tokens at
-//! the start of a text may see all and be seen by all, with queries, keys and values of their own; which, the reference's classes say,
-//! and so does this: the first token for a classifier, the question for question answering, none for the rest and for vectors. So the
-//! graph has the layers three times, over the same weights. The reference fills texts up to whole windows, which changes no answer.
+//! the start or the end of a text may see all and be seen by all, with queries, keys and values of their own; which, the reference's classes
+//! say, and so does this: the first token for a classifier, the question for question answering, a choice behind what it is measured against, none
+//! for the rest and for vectors. So the graph has the layers four times, over the same weights. The reference fills texts up to whole windows, which changes no answer.
 
 use serde_json::Value;
 
@@ -41,8 +41,12 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
         layers.push((trunk.load(name)?, trunk.linear(&own, hidden, 3 * hidden, true)?, span));
     }
     let hidden_states = states(&mut trunk, &layers, embedded, Far::None);
-    let mut last = |start| states(&mut trunk, &layers, embedded, Far::Start(start))[layers.len()];
-    let of_heads = vec![(Kind::Classify, last(Start::First)), (Kind::Extract, last(Start::Before(separator)))];
+    let mut last = |far| states(&mut trunk, &layers, embedded, far)[layers.len()];
+    let of_heads = vec![
+        (Kind::Classify, last(Far::Start(Start::First))),
+        (Kind::Extract, last(Far::Start(Start::Before(separator)))),
+        (Kind::MultipleChoice, last(Far::End(separator))),
+    ];
     Ok(Trunk { of_heads, ..trunk.finish(tokens, hidden_states, |name| BUFFERS.contains(&name))? })
 }
 

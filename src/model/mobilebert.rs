@@ -5,7 +5,7 @@
 //! Queries and keys read a second bottleneck, values the wide row. An embedding is made of a token and its two neighbours. In place of
 //! norms stand a scale and a shift of each column, unless `normalization_type` is `layer_norm`. As `MobileBertModel` of `transformers`.
 
-use super::bert::{BERT, CLASSIFY, EXTRACT, NEXT_SENTENCE, TAG, choose};
+use super::bert::{BERT, CHOOSE, CLASSIFY, EXTRACT, NEXT_SENTENCE, TAG};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -37,7 +37,7 @@ pub(super) const HEADS: &[Row] = &[
             },
         ],
     },
-    choose("classifier.", Input::Pooler),
+    CHOOSE,
 ];
 
 /// The epsilon of the two kinds of norms that the reference gives none.

@@ -7,7 +7,7 @@
 
 use serde_json::Value;
 
-use super::bert::{choose, linear};
+use super::bert::{CHOICE, CHOOSE, linear};
 use super::config::Fields;
 use super::heads::{self, Activates, Ground, Input, Kind, LayerRow, Row, Width};
 use super::languages::Languages;
@@ -53,7 +53,7 @@ pub(super) const HEADS: &[Row] = &[
         crf: None,
         layers: &[DENSE, NORM, classifier(Width::Fixed(2))],
     },
-    choose("classifier.", Input::First),
+    Row { input: Input::Stated("classifier_pooling"), layers: &[DENSE, NORM, CHOICE], ..CHOOSE },
     Row {
         kind: Kind::FillMask,
         classes: &["ForMaskedLM"],
@@ -62,7 +62,6 @@ pub(super) const HEADS: &[Row] = &[
         crf: None,
         layers: &[DENSE, NORM, LayerRow::Decoder { weight: "decoder.weight", biases: &["decoder.bias"] }],
     },
-    choose("head.", Input::First),
 ];
 
 /// Builds the trunk.

@@ -5,7 +5,7 @@
 //! leaves as many fewer positions than the table has rows; a padding token in a text takes none. There is one segment. Classifiers
 //! read the first token rather than a pooler.
 
-use super::bert::{BERT, EXTRACT, TAG, choose, dense, linear};
+use super::bert::{BERT, CHOOSE, EXTRACT, TAG, dense, linear};
 use super::config::Fields;
 use super::heads::{Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -45,7 +45,7 @@ const FILL_MASK: Row = Row {
     ],
 };
 
-pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, choose("classifier.", Input::Pooler)];
+pub(super) const HEADS: &[Row] = &[CLASSIFY, TAG, EXTRACT, FILL_MASK, CHOOSE];
 
 /// Builds the trunk.
 pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {

@@ -6,7 +6,7 @@
 
 use serde_json::{Value, json};
 
-use super::bert::{BERT, TAG, choose, linear};
+use super::bert::{BERT, CHOOSE, TAG, linear};
 use super::config::Fields;
 use super::heads::{Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
@@ -46,6 +46,13 @@ const XLM: &Family = &Family {
 
 /// The heads of its classes in `transformers`.
 pub(super) const HEADS: &[Row] = &[
+    // In front: a classifier has the first of these layers alone.
+    Row {
+        tensors: "logits_proj.",
+        input: Input::First,
+        layers: &[linear("sequence_summary.summary", Width::Own), linear("logits_proj", Width::Fixed(1))],
+        ..CHOOSE
+    },
     Row {
         kind: Kind::Classify,
         classes: &["ForSequenceClassification"],
@@ -71,8 +78,6 @@ pub(super) const HEADS: &[Row] = &[
         crf: None,
         layers: &[LayerRow::Decoder { weight: "pred_layer.proj.weight", biases: &["pred_layer.proj.bias"] }],
     },
-    choose("sequence_summary.", Input::First),
-    choose("logits_proj.", Input::First),
 ];
 
 /// Builds the trunk.

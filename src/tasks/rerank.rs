@@ -1,6 +1,7 @@
 //! A query and documents -> the documents, best first.
 //!
-//! A cross-encoder (a classification head of one or two labels) reads query and document as one pair. Any other model encodes both
+//! A cross-encoder (a classification head of one or two labels) reads query and document as one pair; so does a model with a multiple-choice
+//! head, whose documents are the choices of one question. Any other model encodes both
 //! and compares what it gives ([`super::rerank_vectors`]), so that one call serves every kind. Documents are taken in the order in which they come,
 //! which is usually the order of an earlier stage, a few at a time; of these the shortest come first.
 
@@ -20,8 +21,8 @@ const READ_AHEAD_TOKENS: usize = 4096;
 pub struct Ranked {
     /// The document's number in the call.
     pub index: usize,
-    /// The logit put through the activation; the cosine, the dot product of sparse weights, or the sum of the best dot
-    /// products of tokens.
+    /// The logit put through the activation; of a choice its probability among the choices scored, unless the request asks for another
+    /// activation; the cosine, the dot product of sparse weights, or the sum of the best dot products of tokens.
     pub score: f32,
     /// The raw number that decides the order: of a cross-encoder with two labels the second's minus the first's, whose sigmoid
     /// is the probability of the second; without a head the score.
@@ -50,17 +51,31 @@ impl Ranking {
     pub(super) fn finish(mut self, stopped: Option<ErrorKind>, top: Option<usize>) -> Ranking {
         self.scored = self.ranked.len();
         self.stopped = stopped.filter(|_| self.scored < self.documents.len());
-        self.ranked.sort_by(|a, b| b.logit.total_cmp(&a.logit).then(a.index.cmp(&b.index)));
+        self.sort();
         self.ranked.truncate(top.unwrap_or(usize::MAX));
         self
+    }
+
+    fn sort(&mut self) {
+        self.ranked.sort_by(|a, b| b.logit.total_cmp(&a.logit).then(a.index.cmp(&b.index)));
+    }
+
+    /// Scores what was ranked against each other, before anything is left out: the best first, so that the order in which documents were
+    /// given tells in no bit.
+    fn score_together(&mut self, score: Score) {
+        self.sort();
+        let logits: Vec<f32> = self.ranked.iter().map(|ranked| ranked.logit).collect();
+        self.ranked.iter_mut().zip(score.apply(&logits)).for_each(|(ranked, score)| ranked.score = score);
     }
 }
 
 impl Model {
     /// Ranks `documents` by how well they answer `query`. A document's score is the same, bit for bit, whatever the other
-    /// documents, their order and the number of threads.
+    /// documents, their order and the number of threads; of a choice that holds for the raw number.
     ///
-    /// A model with a classification head reads query and document together. A sparse encoder, or any model with a fill_mask head where
+    /// A model with a classification head reads query and document together. One with a multiple-choice head does so, too: `query` is the
+    /// question or the premise, `documents` are its choices, and the scores are their probabilities, which sum to 1 over all choices that
+    /// were scored, also where `top` keeps fewer. A sparse encoder, or any model with a fill_mask head where
     /// the request asks for sparse vectors, takes the dot product of their sparse weights; a late-interaction model (ColBERT) the sum of
     /// each query token's best dot product with a token of the document; other models the cosine of their vectors.
     ///
@@ -71,10 +86,11 @@ impl Model {
     /// truncation policy `error`, or for a query that leaves windows no room; `NonFinite` when a score is not finite: it never
     /// gets a rank.
     pub fn rerank<T: AsRef<str>>(&self, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
+        let has = |kind: &Kind| self.encoder().heads().iter().any(|head| head.kind == *kind);
         if request.sparse {
             rerank_vectors::by_sparse(self, query, documents, request)
-        } else if self.encoder().heads().iter().any(|head| head.kind == Kind::Classify) {
-            cross(self, query, documents, request)
+        } else if let Some(kind) = [Kind::Classify, Kind::MultipleChoice].into_iter().find(has) {
+            cross(self, kind, query, documents, request)
         } else if self.late().is_some() {
             rerank_vectors::by_tokens(self, query, documents, request)
         } else if self.describe().sparse {
@@ -85,10 +101,11 @@ impl Model {
     }
 }
 
-/// Query and document as one pair.
-fn cross<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
-    let run = HeadRun::new(model, request, Kind::Classify)?;
-    let score = activation(run.head, request)?;
+/// Query and document as one pair, for a head of this kind.
+fn cross<T: AsRef<str>>(model: &Model, kind: Kind, query: &str, documents: &[T], request: &Request) -> Result<Ranking> {
+    let run = HeadRun::new(model, request, kind)?;
+    let choices = kind == Kind::MultipleChoice;
+    let score = if choices { request.activation.unwrap_or(Score::Softmax) } else { activation(run.head, request)? };
     let mut ranking = Ranking::new(documents.len());
     // Once for all documents.
     let query = run.first(query).map_err(|e| e.within("the query"))?;
@@ -105,15 +122,20 @@ fn cross<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request: &R
             next += 1;
         }
         read.sort_by_key(|(index, encoded)| (encoded.total, *index));
-        if !score_all(&run, &read, score, &mut ranking)? {
+        if !score_all(&run, &read, &mut ranking)? {
             break;
         }
+    }
+    if choices {
+        ranking.score_together(score);
+    } else {
+        ranking.ranked.iter_mut().for_each(|ranked| ranked.score = score.apply(&[ranked.logit])[0]);
     }
     Ok(ranking.finish(run.stopped(), request.top))
 }
 
-/// Scores documents that were read; `false` when the call was stopped.
-fn score_all(run: &HeadRun<'_>, read: &[(usize, Encoded)], score: Score, ranking: &mut Ranking) -> Result<bool> {
+/// The raw numbers of documents that were read; `false` when the call was stopped.
+fn score_all(run: &HeadRun<'_>, read: &[(usize, Encoded)], ranking: &mut Ranking) -> Result<bool> {
     let mut waiting = read;
     while !waiting.is_empty() {
         let mut packed = Packed::default();
@@ -127,7 +149,7 @@ fn score_all(run: &HeadRun<'_>, read: &[(usize, Encoded)], score: Score, ranking
         let Some(rows) = run.forward(&packed, relevance, |i| format!("document {}", batch[i].0))? else { return Ok(false) };
         for (((index, _), text), row) in batch.iter().zip(&packed.texts).zip(rows) {
             ranking.documents[*index] = InputReport::seen(text);
-            ranking.ranked.push(Ranked { index: *index, score: score.apply(&row)[0], logit: row[0] });
+            ranking.ranked.push(Ranked { index: *index, score: row[0], logit: row[0] });
         }
         waiting = rest;
     }
@@ -174,6 +196,22 @@ mod tests {
         assert_eq!((done.scored, done.stopped), (3, Some(ErrorKind::Cancelled)));
         let best = ranking.finish(None, Some(1));
         assert_eq!((best.ranked.len(), best.scored, best.stopped), (1, 3, None));
+    }
+
+    #[test]
+    fn choices_are_measured_against_all_of_them_whatever_their_order_and_however_few_are_kept() {
+        let ranking = |order: [usize; 4]| {
+            let mut ranking = Ranking::new(4);
+            let logits = [0.3, 2.0, -1.5, 0.7];
+            ranking.ranked = order.map(|index| Ranked { index, logit: logits[index], score: 0.0 }).to_vec();
+            ranking.score_together(Score::Softmax);
+            ranking
+        };
+        let all = ranking([0, 1, 2, 3]).finish(None, None);
+        assert_eq!(all, ranking([3, 1, 0, 2]).finish(None, None));
+        assert!((all.ranked.iter().map(|ranked| ranked.score).sum::<f32>() - 1.0).abs() < 1e-6);
+        assert_eq!(all.ranked.iter().map(|ranked| ranked.index).collect::<Vec<_>>(), [1, 3, 0, 2]);
+        assert_eq!(ranking([2, 3, 1, 0]).finish(None, Some(2)).ranked, all.ranked[..2]);
     }
 
     #[test]

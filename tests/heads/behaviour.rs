@@ -44,6 +44,24 @@ fn scores_are_the_same_bit_for_bit_in_any_batch_order_and_number_of_threads() {
 }
 
 #[test]
+fn choices_share_one_probability_however_many_they_are_and_however_few_are_kept() {
+    let (model, documents) = (open("choices"), documents(100));
+    let whole = model.rerank("the query", &documents, &Request::default()).unwrap();
+    let sum: f64 = whole.ranked.iter().map(|r| f64::from(r.score)).sum();
+    assert!((sum - 1.0).abs() < 1e-5, "{sum}");
+    let best = model.rerank("the query", &documents, &set(&[("top", "3"), ("threads", "2")])).unwrap();
+    assert_eq!(best.ranked, whole.ranked[..3], "the others are counted though they are not kept");
+    let reversed: Vec<&String> = documents.iter().rev().collect();
+    let mut turned = bits(&model.rerank("the query", &reversed, &Request::default()).unwrap());
+    turned.iter_mut().for_each(|r| r.0 = documents.len() - 1 - r.0);
+    turned.sort_unstable();
+    assert_eq!(turned, bits(&whole));
+    let alone = model.rerank("the query", &documents[5..6], &Request::default()).unwrap();
+    assert_eq!((alone.ranked[0].score, alone.ranked[0].logit), (1.0, whole.ranked.iter().find(|r| r.index == 5).unwrap().logit));
+    assert_eq!(model.rerank("the query", &[""; 0], &Request::default()).unwrap().ranked, []);
+}
+
+#[test]
 fn a_stopped_ranking_ranks_the_documents_scored_and_says_which() {
     let documents = documents(3000);
     for model in [open("rerank-sigmoid"), Model::load(golden("../models/tiny-gelu"), &Options::default()).unwrap()] {

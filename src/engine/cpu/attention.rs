@@ -160,7 +160,7 @@ pub(super) fn widest_stride(attention: &Attention, tokens: usize) -> usize {
     match attention.far {
         Far::None => scores_stride(&Sight::of(attention, &[], tokens), tokens),
         // Some of their queries see all keys.
-        Far::Start(_) | Far::Blocks(_) => scores_stride(&Sight::all(tokens), tokens),
+        Far::Start(_) | Far::End(_) | Far::Blocks(_) => scores_stride(&Sight::all(tokens), tokens),
     }
 }
 

@@ -58,7 +58,7 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
             let sizes = *head_size > 0 && node.width == heads * head_size && rows(*qkv) && start.is_none_or(rows);
             let far = match far {
                 Far::None => start.is_none(),
-                Far::Start(_) => *bias == Bias::None,
+                Far::Start(_) | Far::End(_) => *bias == Bias::None,
                 Far::Blocks(blocks) => *bias == Bias::None && start.is_none() && blocks.size > 0 && blocks.times >= 1.0,
             };
             sizes && far && fits_bias(bias, (*heads, *head_size), weights)

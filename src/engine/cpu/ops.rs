@@ -414,9 +414,9 @@ impl Work {
             let (head, scratch) = self.head(step, (sequence, number), qkv, attention, self.scratch(thread));
             self.attend(&head, &sight, between, scratch);
             let all = Sight::all(seen);
-            self.attend(&head, &all, last, scratch);
-            if !first.is_empty() {
+            if !first.is_empty() || !last.is_empty() {
                 let (head, scratch) = self.head(step, (sequence, number), start.unwrap_or(qkv), attention, self.scratch(thread));
+                self.attend(&head, &all, last, scratch);
                 self.attend(&head, &all, first, scratch);
             }
         }

@@ -65,6 +65,9 @@ pub enum Far {
     /// The tokens at the start of a sequence: all tokens see them, and they see all tokens, with queries, keys and values of their own
     /// (the global attention of Beltagy et al., Longformer, 2020).
     Start(Start),
+    /// The tokens at the end of a sequence, in the same way: those behind the first token of this id and the one that follows it, which
+    /// separate two texts. None where there is no such token.
+    End(u32),
     /// Those of the first block and of the last; the others see their own block and its neighbours beside them, whatever the span
     /// says (Zaheer et al., Big Bird: Transformers for Longer Sequences, 2020).
     Blocks(Blocks),

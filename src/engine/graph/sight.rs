@@ -74,6 +74,10 @@ impl Sight {
         match attention.far {
             Far::None => plain,
             Far::Start(start) => Sight { start: start.tokens(ids).min(seen), ..plain },
+            Far::End(separator) => {
+                let end = ids.iter().position(|id| *id == separator).map_or(seen, |at| at + 2);
+                Sight { end: end.min(seen), ..plain }
+            }
             Far::Blocks(Blocks { whole, .. }) if ids.len() <= whole => Sight::all(seen),
             Far::Blocks(Blocks { size, times, .. }) => {
                 let last = (ids.len() - 1) / size * size;
@@ -169,6 +173,12 @@ mod tests {
         let question = Sight::of(&attention(span, Far::Start(Start::Before(9))), &ids, 10);
         assert_eq!((keys(&question, 4), keys(&question, 9)), (vec![0, 1, 2, 3, 4, 5, 6], vec![0, 1, 2, 7, 8, 9]));
         assert_eq!(Sight::of(&attention(span, Far::Start(Start::Before(1))), &ids, 10).wide(10), [0..0, 10..10], "no such token");
+        let answer = Sight::of(&attention(span, Far::End(9)), &ids, 10);
+        assert_eq!((keys(&answer, 0), keys(&answer, 4), answer.wide(10)), (vec![0, 1, 2, 5, 6, 7, 8, 9], (2..10).collect(), [0..0, 5..10]));
+        let none = Sight::of(&attention(span, Far::End(1)), &ids, 10);
+        assert_eq!((keys(&none, 0), none.wide(10)), (vec![0, 1, 2], [0..0, 10..10]));
+        let last = Sight::of(&attention(span, Far::End(9)), &ids[..4], 4);
+        assert_eq!((keys(&last, 0), last.wide(4)), (vec![0, 1, 2], [0..0, 4..4]));
     }
 
     #[test]
@@ -186,9 +196,13 @@ mod tests {
 
     #[test]
     fn ranges_of_panels_hold_what_each_query_sees_and_no_more_than_is_stated() {
-        for far in
-            [Far::None, Far::Start(Start::First), Far::Start(Start::Before(3)), Far::Blocks(Blocks { size: 16, whole: 100, times: 4.0 })]
-        {
+        for far in [
+            Far::None,
+            Far::Start(Start::First),
+            Far::Start(Start::Before(3)),
+            Far::End(3),
+            Far::Blocks(Blocks { size: 16, whole: 100, times: 4.0 }),
+        ] {
             for tokens in [1, 31, 64, 101, 200, 500] {
                 let ids: Vec<u32> = (0..tokens as u32).map(|i| if i == 40 { 3 } else { 7 }).collect();
                 let sight = Sight::of(&attention(Span { before: 20, after: 20 }, far), &ids, tokens);

@@ -24,7 +24,7 @@ import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForNextSentencePrediction, AutoModelForPreTraining, AutoModelForQuestionAnswering,
                           AutoModelForSequenceClassification, AutoModelForTokenClassification, BigBirdConfig, CamembertConfig, DebertaConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig,
-                          GPT2Config, GPT2LMHeadModel, GteConfig, LongformerConfig, MobileBertConfig, ModernBertConfig, MPNetConfig, NomicBertConfig, OpenAIGPTConfig, RobertaConfig, XLMConfig, XLMForQuestionAnsweringSimple,
+                          GPT2Config, GPT2DoubleHeadsModel, GPT2LMHeadModel, GteConfig, LongformerConfig, MobileBertConfig, ModernBertConfig, MPNetConfig, NomicBertConfig, OpenAIGPTConfig, RobertaConfig, XLMConfig, XLMForQuestionAnsweringSimple,
                           XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 ROOT = MODELS.parent / "families"
@@ -79,15 +79,16 @@ HEADS = [
     ("tag", AutoModelForTokenClassification, {"tag": lambda out: out.logits[0]}),
     ("extract", AutoModelForQuestionAnswering, {"extract": lambda out: torch.stack([out.start_logits[0], out.end_logits[0]], dim=-1)}),
     ("fill-mask", AutoModelForMaskedLM, {"fill_mask": lambda out: out.logits[0]}),
-    ("multiple-choice", AutoModelForMultipleChoice, {}),
+    # One choice a run, (1, 1, tokens): the softmax over several is the task's.
+    ("multiple-choice", AutoModelForMultipleChoice, {"multiple_choice": lambda out: out.logits[0]}),
 ]
 # Families for long texts, and their separators between two texts.
 LONG_INPUTS = {"longformer": [2, 2], "big_bird": [3]}
 # Families that do not have all of them.
 FEWER = dict.fromkeys(["nomic", "gte"], ["classify", "tag", "fill-mask"]) | dict.fromkeys(["deberta", "deberta-lm"], ["classify", "tag", "extract", "fill-mask"])
-FEWER |= {"gpt2": ["classify", "tag", "extract"], "gpt": ["classify"]}
+FEWER |= {"gpt2": ["classify", "tag", "extract", "multiple-choice"], "gpt": ["classify"]}
 # Classes that the usual one of the kind is not.
-CLASSES = {("xlm", "extract"): XLMForQuestionAnsweringSimple}
+CLASSES = {("xlm", "extract"): XLMForQuestionAnsweringSimple, ("gpt2", "multiple-choice"): GPT2DoubleHeadsModel}
 NEXT = ("next-sentence", AutoModelForNextSentencePrediction, {"next_sentence": lambda out: out.logits[0]})
 FURTHER = {
     "albert": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.sop_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
@@ -156,8 +157,13 @@ def write_family(name, config):
             numbers = []
             for one in given:
                 more, ids = beside(name, kind, config, one, two), torch.tensor([one["ids"]])
+                if answered == "multiple_choice" and type(config).__module__ != "restated":
+                    # ModernBERT's class takes the mean by a mask that it does not make itself.
+                    more |= dict(attention_mask=torch.ones_like(ids)) if config.model_type == "modernbert" else {}
+                    ids, more = ids[None], {key: value[None] for key, value in more.items()}
                 with torch.inference_mode():
-                    answer = rows(model(ids, **more))
+                    out = model(ids, **more)
+                    answer = out.mc_logits[0] if answered == "multiple_choice" and "mc_logits" in out else rows(out)
                     if "question_lengths" in more:
                         own, question = rows(model(ids)), one["type_ids"].index(1)
                         assert torch.equal(own[question:], answer[question:]) and torch.equal(own[0], answer[0]) and (own[1:question] < -9e5).all()

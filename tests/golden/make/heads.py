@@ -17,7 +17,7 @@ from models import LONG, PAIRS, TEXTS, TORCH, VERSIONS, ROOT as MODELS, bert, ra
 import torch
 import transformers
 from sentence_transformers import CrossEncoder, SentenceTransformer
-from transformers import (AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForNextSentencePrediction, BertForPreTraining,
+from transformers import (AutoModelForSequenceClassification, AutoTokenizer, BertConfig, BertForMultipleChoice, BertForNextSentencePrediction, BertForPreTraining,
                           BertForSequenceClassification, pipeline)
 
 ROOT = MODELS.parent / "heads"
@@ -40,6 +40,7 @@ FOLDERS = {
     "rerank-two": dict(config=bert(32, 4, 2, 50, "gelu", 421, 48), labels=["irrelevant", "relevant"], tasks=["rerank", "classify"]),
     "next-sentence": dict(config=bert(32, 4, 2, 50, "gelu", 421, 48), model=BertForNextSentencePrediction, tasks=["next_sentence"]),
     "pretraining": dict(config=bert(24, 2, 2, 30, "gelu", 389, 40), model=BertForPreTraining, tasks=["next_sentence"]),
+    "choices": dict(config=bert(32, 4, 2, 50, "gelu", 421, 48), model=BertForMultipleChoice, tasks=["choose"]),
 }
 
 # Tie-free documents of many lengths, one of them empty, some longer than the models.
@@ -148,6 +149,18 @@ class Answers:
             windows = [self.relevance(self.logits(query, d, max_length=24, stride=3, return_overflowing_tokens=True, truncation="only_second")) for d in DOCUMENTS]
             self.keep("rerank", {"windows": joined, "max_tokens": "24", "overlap": "3", "activation": "identity"}, DOCUMENTS,
                       [dict(logits=[float(join(w))], scores=[float(join(w))]) for w in windows], query=query)
+
+    @torch.inference_mode()
+    def choose(self):
+        """The class's numbers for all choices of a question at once, and their softmax."""
+        for query in QUERIES:
+            for choices in DOCUMENTS, DOCUMENTS[:2]:
+                tokens = self.tokenizer([query] * len(choices), choices, truncation=True, max_length=self.limit, padding=True, return_tensors="pt")
+                logits = self.model(**{key: value[None] for key, value in tokens.items()}).logits[0]
+                scores = {"softmax": logits.softmax(0), "identity": logits, "sigmoid": logits.sigmoid()}
+                for settings, asked in [({}, "softmax"), ({"activation": "softmax"}, "softmax"), ({"activation": "identity"}, "identity"), ({"activation": "sigmoid"}, "sigmoid")]:
+                    answers = [dict(logits=[float(l)], scores=[float(s)]) for l, s in zip(logits, scores[asked])]
+                    self.keep("rerank", settings, choices, answers, query=query)
 
     def next_sentence(self):
         answers = []

@@ -43,6 +43,11 @@ fn looks(attention: &Attention, ids: &[u32]) -> Vec<(Vec<f64>, bool)> {
         Far::None => start(0),
         Far::Start(Start::First) => start(1),
         Far::Start(Start::Before(id)) => start(ids.iter().position(|x| *x == id).unwrap_or(0)),
+        Far::End(id) => {
+            let from = ids.iter().position(|x| *x == id).map_or(tokens, |at| at + 2);
+            let one = |i: usize| (0..tokens).map(|j| f64::from(u8::from(i >= from || j >= from || near(i, j)))).collect();
+            (0..tokens).map(|i| (one(i), i >= from)).collect()
+        }
         Far::Blocks(Blocks { size, whole, times }) => {
             let last = (tokens - 1) / size;
             let count = |i: usize, j: usize| match (i / size, j / size) {
@@ -93,6 +98,7 @@ fn batch_of(ids: &[&[u32]]) -> Arc<Batch> {
 const FARS: &[Far] = &[
     Far::Start(Start::First),
     Far::Start(Start::Before(9)),
+    Far::End(9),
     Far::Blocks(Blocks { size: 8, whole: 56, times: 2.0 }),
     Far::Blocks(Blocks { size: 40, whole: 0, times: 1.0 }),
 ];
@@ -105,7 +111,7 @@ fn tokens_far_away_are_seen_as_the_definition_says_on_every_table_in_f32_and_bf1
         for far in FARS {
             let span = Span { before: 10, after: 10 };
             let attention = Attention { span, far: *far, ..Attention::plain(heads, head_size) };
-            let own = matches!(far, Far::Start(_));
+            let own = matches!(far, Far::Start(_) | Far::End(_));
             let given = given(tokens, &attention, own, question);
             let want = by_definition(&given, &attention);
             for table in kernels::all() {
@@ -128,7 +134,7 @@ fn tokens_far_away_are_seen_as_the_definition_says_on_every_table_in_f32_and_bf1
 
 #[test]
 fn maps_of_blocks_are_those_of_the_definition() {
-    let attention = Attention { far: FARS[2], ..Attention::plain(1, 8) };
+    let attention = Attention { far: FARS[3], ..Attention::plain(1, 8) };
     let given = given(70, &attention, false, 0);
     let want = by_definition(&given, &attention);
     let engine = Engine::new(&given.weights, None, None).unwrap();
