@@ -237,12 +237,27 @@ fn rankings_count_as_in_trec_eval() {
 }
 
 #[test]
+fn a_run_that_is_written_is_read_again() {
+    let run: retrieval::Run = [("q1".to_owned(), vec![("a".to_owned(), 0.1), ("b".to_owned(), 1e-7), ("c".to_owned(), 0.1)])].into();
+    let lines = retrieval::trec_lines(&run, "cloze").unwrap();
+    assert_eq!(lines, "q1 Q0 c 1 0.1 cloze\nq1 Q0 a 2 0.1 cloze\nq1 Q0 b 3 0.0000001 cloze\n");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), lines).unwrap();
+    let (mut read, _) = cloze::train::labelled::retrieval::run(file.path(), &Default::default()).unwrap();
+    read.values_mut().for_each(|ranked| ranked.sort_by(|a, b| a.0.cmp(&b.0)));
+    assert_eq!(read, run);
+    let spaced: retrieval::Run = [("q".to_owned(), vec![("a b".to_owned(), 1.0)])].into();
+    assert!(retrieval::trec_lines(&spaced, "x").is_err());
+}
+
+#[test]
 fn what_cannot_be_compared_is_refused() {
     assert!(Confusion::of(&[0], &[0, 1], 2).is_err() && Confusion::of(&[], &[], 2).is_err() && Confusion::of(&[0], &[2], 2).is_err());
     assert!(Sets::of(&[vec![2]], &[vec![]], 2).is_err() && numbers::pearson(&[1.0], &[]).is_err());
     let sentence = |tags: &[&'static str]| vec![tags.to_vec()];
     let uneven = EntityScores::of(&sentence(&["O", "O"]), &sentence(&["O"]), Reading::Lenient).unwrap_err();
     assert!(uneven.message().contains("sentence 0"), "{uneven}");
+    assert_eq!(numbers::spearman(&[1.0, f64::NAN], &[2.0, 3.0]).unwrap(), None);
     assert!(answers::evaluate(&[], Rules::Words, None).is_err());
     let half = [Answered { gold: &[], text: "", odds: Some(1.0) }, Answered { gold: &[], text: "", odds: None }];
     assert!(answers::evaluate(&half, Rules::Words, None).is_err());

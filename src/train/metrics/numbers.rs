@@ -12,7 +12,7 @@ pub fn mean_squared_error(gold: &[f64], answered: &[f64]) -> Result<f64> {
     Ok(mean(gold.iter().zip(answered).map(|(gold, answered)| (gold - answered).powi(2))))
 }
 
-/// Pearson's correlation; `None` where one of the lists is a constant.
+/// Pearson's correlation; `None` where one of the lists is a constant, or has what is no number.
 ///
 /// # Errors
 /// `InvalidArgument` for lists of different lengths or none.
@@ -29,11 +29,14 @@ pub fn pearson(gold: &[f64], answered: &[f64]) -> Result<Option<f64>> {
     Ok(Some(gold.iter().zip(answered).map(|(a, b)| a * b).sum::<f64>().clamp(-1.0, 1.0)))
 }
 
-/// Spearman's correlation: Pearson's of the ranks, equals sharing the mean of theirs. `None` where one of the lists is a constant.
+/// Spearman's correlation: Pearson's of the ranks, equals sharing the mean of theirs. `None` as for [`pearson`].
 ///
 /// # Errors
 /// `InvalidArgument` for lists of different lengths or none.
 pub fn spearman(gold: &[f64], answered: &[f64]) -> Result<Option<f64>> {
+    if gold.iter().chain(answered).any(|value| value.is_nan()) {
+        return check_lengths(gold.len(), answered.len()).map(|()| None);
+    }
     pearson(&ranks(gold), &ranks(answered))
 }
 

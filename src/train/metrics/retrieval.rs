@@ -107,13 +107,36 @@ struct Ranking {
 
 impl Ranking {
     fn of(judged: &BTreeMap<String, i64>, ranked: &[(String, f32)]) -> Ranking {
-        let mut order: Vec<&(String, f32)> = ranked.iter().collect();
-        order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(&a.0)));
-        let gains = order.iter().map(|(document, _)| judged.get(document).copied().unwrap_or(0)).collect();
+        let gains = ordered(ranked).into_iter().map(|(document, _)| judged.get(document).copied().unwrap_or(0)).collect();
         let mut best: Vec<i64> = judged.values().copied().filter(|gain| *gain > 0).collect();
         best.sort_unstable_by(|a, b| b.cmp(a));
         Ranking { gains, best }
     }
+}
+
+/// A run as trec_eval reads it: `query Q0 document rank score name` in each line, in the order in which it is judged.
+///
+/// # Errors
+/// `InvalidArgument` for a name with white space in it, which ends it there.
+pub fn trec_lines(run: &Run, name: &str) -> Result<String> {
+    let mut lines = String::new();
+    for (query, ranked) in run {
+        let names = ranked.iter().map(|(document, _)| document).chain([query]).map(String::as_str).chain([name]);
+        if let Some(name) = names.into_iter().find(|name| name.is_empty() || name.contains(char::is_whitespace)) {
+            return fail(ErrorKind::InvalidArgument, format!("{name:?} cannot stand in a run: names there have no white space"));
+        }
+        for (place, (document, score)) in ordered(ranked).into_iter().enumerate() {
+            lines.push_str(&format!("{query} Q0 {document} {} {score} {name}\n", place + 1));
+        }
+    }
+    Ok(lines)
+}
+
+/// Documents as they are judged: by score, of equal ones the greater name first.
+fn ordered(ranked: &[(String, f32)]) -> Vec<&(String, f32)> {
+    let mut order: Vec<&(String, f32)> = ranked.iter().collect();
+    order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(&a.0)));
+    order
 }
 
 /// How good rankings are.
