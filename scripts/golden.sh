@@ -17,6 +17,12 @@ cd "$(dirname "$0")/.."
 [ -x .venv-answers/bin/python ] || python3 -m venv .venv-answers
 .venv-answers/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-answers.txt
 .venv-answers/bin/python tests/golden/make/answers.py
+# The last transformers with the metrics of SQuAD.
+[ -x .venv-metrics/bin/python ] || python3 -m venv .venv-metrics
+.venv-metrics/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-metrics.txt
+[ -n "${CMRC2018:-}" ] || echo "SKIPPED: metrics.py also needs CMRC 2018's script: CMRC2018=<cmrc2018_evaluate.py> make golden"
+.venv-metrics/bin/python tests/golden/make/metrics.py ${CMRC2018:+"$CMRC2018"}
+.venv/bin/python tests/golden/make/labelled.py
 # PyLate asks for older versions.
 [ -x .venv-late/bin/python ] || python3 -m venv .venv-late
 .venv-late/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-late.txt

@@ -18,6 +18,9 @@ use crate::train::text::{open, unreadable};
 /// Bytes of a line, and of a record in several, at most.
 const LONGEST: usize = 256 << 20;
 
+/// Cells of a record at most: a line of nothing but delimiters would take a hundred times its size.
+pub(super) const MOST_CELLS: usize = 1 << 16;
+
 /// How records stand in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -129,7 +132,11 @@ impl Records {
         let (content, wrong) = match self.shape {
             Shape::Cells { delimiter, quoted: true } => self.quoted(text, wrong, delimiter)?,
             _ if wrong.is_some() => (Content::Cells(Vec::new()), wrong),
-            Shape::Cells { delimiter, quoted: false } => (Content::Cells(text.split(delimiter).map(str::to_owned).collect()), None),
+            Shape::Cells { delimiter, quoted: false } => {
+                let cells: Vec<String> = text.split(delimiter).take(MOST_CELLS + 1).map(str::to_owned).collect();
+                let wrong = too_many(cells.len());
+                (Content::Cells(cells), wrong)
+            }
             Shape::Objects => match serde_json::from_str(&text) {
                 Ok(object) => (Content::Object(object), None),
                 Err(e) => {
@@ -166,8 +173,13 @@ impl Records {
             cutter.line(&text, self.lines.number());
         }
         cutter.cells.push(cutter.cell);
+        cutter.wrong = cutter.wrong.or_else(|| too_many(cutter.cells.len()));
         Ok((Content::Cells(cutter.cells), cutter.wrong))
     }
+}
+
+fn too_many(cells: usize) -> Option<Error> {
+    (cells > MOST_CELLS).then(|| Error::new(ErrorKind::InvalidFile, format!("the row has more than {MOST_CELLS} cells")))
 }
 
 /// Cuts a record into cells.
@@ -204,7 +216,10 @@ impl Cutter {
                 }
                 (State::Closed, '"') => self.add(c, State::Quoted),
                 (_, c) if c == self.delimiter => {
-                    self.cells.push(std::mem::take(&mut self.cell));
+                    let cell = std::mem::take(&mut self.cell);
+                    if self.cells.len() <= MOST_CELLS {
+                        self.cells.push(cell);
+                    }
                     State::Start
                 }
                 (State::Closed, _) => {

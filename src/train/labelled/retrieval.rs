@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::Skipped;
-use super::records::{CheckedLines, Shape};
+use super::records::{CheckedLines, MOST_CELLS, Shape};
 use super::settings::ReadSettings;
 use super::table::Table;
 use crate::error::{Error, ErrorKind, Result, fail};
@@ -140,8 +140,8 @@ fn each_line(path: &Path, settings: &ReadSettings, mut add: impl FnMut(&[&str], 
             Some(e) => Err(e),
             None if text.trim().is_empty() => continue,
             // Names may have spaces in them where there are tabs.
-            None if text.contains('\t') => add(&text.split('\t').map(str::trim).collect::<Vec<_>>(), lines.number()),
-            None => add(&text.split_ascii_whitespace().collect::<Vec<_>>(), lines.number()),
+            None if text.contains('\t') => add(&text.split('\t').map(str::trim).take(MOST_CELLS).collect::<Vec<_>>(), lines.number()),
+            None => add(&text.split_ascii_whitespace().take(MOST_CELLS).collect::<Vec<_>>(), lines.number()),
         };
         let place = lines.place(lines.number());
         match added {

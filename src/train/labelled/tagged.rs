@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::format::Format;
-use super::records::{CheckedLines, Shape};
+use super::records::{CheckedLines, MOST_CELLS, Shape};
 use super::settings::{Column, ReadSettings};
 use super::table::{Cells, Table};
 use super::{ClassNames, Loaded, Place, Skipped};
@@ -117,8 +117,8 @@ impl Reading<'_> {
         // Words of a file with tabs may have spaces in them.
         let delimiter = self.settings.delimiter.or(text.contains('\t').then_some('\t'));
         let cells: Vec<&str> = match delimiter {
-            Some(delimiter) => text.split(delimiter).map(str::trim).collect(),
-            None => text.split(' ').filter(|cell| !cell.is_empty()).collect(),
+            Some(delimiter) => text.split(delimiter).map(str::trim).take(MOST_CELLS).collect(),
+            None => text.split(' ').filter(|cell| !cell.is_empty()).take(MOST_CELLS).collect(),
         };
         let Some((count, word, tag)) = self.columns else { return self.begin(&cells, text) };
         if cells.len() != count && !self.settings.ragged {

@@ -220,6 +220,11 @@ fn long_lines_and_compressed_files_are_read() {
     let long = "long ".repeat(2 << 20);
     let loaded = load("a.tsv", format!("text\tlabel\n{long}\t1\nb\t0\n"), &[]).unwrap();
     assert_eq!((loaded.rows[0].text.len(), loaded.rows.len()), (long.len(), 2));
+    for (name, separator) in [("a.tsv", "\t"), ("a.csv", ",")] {
+        let line = separator.repeat(10 << 20);
+        let error = load(name, format!("text{separator}label\na{separator}1\n{line}\n"), &[]).unwrap_err();
+        assert!(error.message().contains(&format!("{name}, line 3: the row has more than 65536 cells")), "{error}");
+    }
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     std::io::Write::write_all(&mut gzip, b"text,label\n\"a,b\",1\n").unwrap();
     let mut packed = gzip.finish().unwrap();
