@@ -1,7 +1,7 @@
 //! How good are tags of words, by whole entities? As seqeval counts: an entity is right if its kind and both its ends are.
 //!
 //! [`Reading::Lenient`] is seqeval's default and that of the script of CoNLL 2000: what a scheme forbids has a meaning, too, so that an
-//! entity may begin without a `B-`. [`Reading::Strict`] takes only what the scheme allows: `B-` and any number of `I-`, or with ends `B-`, `I-`
+//! entity may begin without a `B-`. The strict readings take only what their scheme allows: `B-` and any number of `I-`, or with ends `B-`, `I-`
 //! ..., `E-` or `S-` alone. `L-` and `U-` are read as `E-` and `S-`.
 
 use std::collections::{BTreeMap, HashSet};
