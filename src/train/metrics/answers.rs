@@ -19,7 +19,7 @@ pub enum Rules {
     #[default]
     Words,
     /// Chinese characters, words elsewhere, without case and punctuation, and the longest part in common (CMRC 2018). Words of other scripts
-    /// are cut at spaces and punctuation, where its script asks nltk, which also cuts English contractions.
+    /// are cut at spaces and punctuation, where its script asks nltk: contractions, quotation marks and full stops between sentences differ.
     Characters,
 }
 
