@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cloze::engine::Batch;
-use cloze::engine::cpu::{Learner, LearningStep};
+use cloze::engine::cpu::{Learner, LearningStep, Method};
 use cloze::engine::gradient::{Course, Goal, Rates, learning};
 use cloze::engine::graph::Loss;
 use cloze::engine::lesson::{Lesson, Target, key};
@@ -40,9 +40,9 @@ fn main() {
         let (batch, lesson) = lesson(&lengths[number as usize % lengths.len()], number);
         let clock = Instant::now();
         let costs = learner.run(&graph, &losses, &batch, &lesson).expect("a step");
-        let norm = learner.gradient_norm();
+        let norm = learner.gradient_norm(|_| true);
         let clip = (1.0 / norm).min(1.0) as f32;
-        let step = LearningStep { number, rate: 1e-4, decay: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-6, clip };
+        let step = LearningStep { method: Method::AdamW, number, rate: 1e-4, decay: 0.01, beta1: 0.9, beta2: 0.999, epsilon: 1e-6, clip };
         learner.step(&step, |_| 1.0).expect("a step");
         let took = clock.elapsed();
         if number > 3 {

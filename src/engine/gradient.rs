@@ -5,7 +5,7 @@
 //! its gradient (reverse accumulation; Griewank and Walther, Evaluating Derivatives, 2008). No family is described a second time. The
 //! result goes to `engine::cpu`'s learner.
 
-use super::graph::{Activation, Attention, Bias, Dropout, Graph, Learn, Lookup, Loss, Node, Norm, Op, Rows, ValueId, WeightId};
+use super::graph::{Activation, Dropout, Graph, Learn, Lookup, Loss, Node, Norm, Op, Rows, ValueId, WeightId};
 
 /// A value that is compared with targets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -191,21 +191,10 @@ impl<'a> Back<'a> {
     fn learners(&self) -> Vec<bool> {
         let mut learners: Vec<bool> = Vec::new();
         for node in self.graph.nodes() {
-            let own = match &node.op {
-                Op::Embed { lookups, .. } => lookups.iter().any(|l| self.learns(l.table)),
-                Op::Linear { weight, bias, .. } => self.learns(*weight) || bias.is_some_and(|b| self.learns(b)),
-                Op::Norm { norm, .. } => self.norm_learns(norm),
-                Op::Attention { attention, .. } => self.bias_learns(attention),
-                Op::Learn(Learn::Attend { attention, .. }) => self.bias_learns(attention),
-                _ => false,
-            };
+            let own = node.op.weights().iter().any(|id| self.learns(*id));
             learners.push(own || node.op.inputs().iter().any(|v| learners[v.index()]));
         }
         learners
-    }
-
-    fn bias_learns(&self, attention: &Attention) -> bool {
-        matches!(&attention.bias, Bias::Relative(relative) if self.learns(relative.table))
     }
 
     /// Appends the loss of a goal; its value is the gradient of what it compares.

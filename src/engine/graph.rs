@@ -20,7 +20,7 @@ pub use sight::{Ranges, Sight};
 pub struct WeightId(pub usize);
 
 /// Index of the operation that computes a value.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValueId(usize);
 
 impl ValueId {
@@ -358,7 +358,7 @@ impl Graph {
 
     /// The values in order.
     #[cfg(feature = "train")]
-    pub(super) fn values(&self) -> impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator + use<> {
+    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = ValueId> + ExactSizeIterator + use<> {
         (0..self.nodes.len()).map(ValueId)
     }
 

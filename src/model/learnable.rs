@@ -89,6 +89,18 @@ impl Learnable {
         &self.parts[id.0]
     }
 
+    /// The layer of each weight: 0 of embeddings, from 1 of the trunk's layers, one more than they are of heads. A weight that several layers share,
+    /// or a head and an embedding, is the lowest one's.
+    pub fn layers(&self) -> Vec<usize> {
+        let states = &self.trunk.hidden_states;
+        let mut layers = vec![states.len(); self.weights.len()];
+        for (value, node) in self.trunk.graph.values().zip(self.trunk.graph.nodes()) {
+            let layer = states.iter().position(|state| value <= *state).unwrap_or(states.len());
+            node.op.weights().into_iter().for_each(|id| layers[id.0] = layers[id.0].min(layer));
+        }
+        layers
+    }
+
     /// The names of tensors that the checkpoint lacked and that were made.
     pub fn made(&self) -> &[String] {
         &self.made

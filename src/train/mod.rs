@@ -14,6 +14,7 @@ pub mod metrics;
 mod permutation;
 pub mod pretrain;
 pub mod random;
+pub mod rates;
 pub mod report;
 pub mod run;
 pub mod shards;

@@ -39,5 +39,5 @@ mod tests;
 
 pub use calibrate::Calibration;
 #[cfg(feature = "train")]
-pub use learn::{Learner, State as LearningState, Step as LearningStep};
+pub use learn::{Learner, Method, State as LearningState, Step as LearningStep};
 pub use run::{Engine, Usage};

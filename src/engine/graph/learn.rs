@@ -4,7 +4,7 @@
 //! `engine::gradient` appends them to a model's graph, and an executor lays them out and runs them with it. The gradient of a weight
 //! is no value: operations that find one add it to the weight's own.
 
-use super::{Activation, Attention, Half, Lookup, Norm, Reduce, Rotary, ValueId, WeightId};
+use super::{Activation, Attention, Bias, Half, Lookup, Norm, Op, Reduce, Rotary, ValueId, WeightId};
 
 /// Numbers that are set to zero at random, the others scaled up so that the expected sum stays (Srivastava et al., Dropout: A Simple Way
 /// to Prevent Neural Networks from Overfitting, 2014). Which ones follows from the lesson's seed, this place in the model, the text, the
@@ -193,6 +193,42 @@ pub enum Learn {
         /// Whether the gradient of x is computed. Where neither is wanted only the costs are.
         carries: bool,
     },
+}
+
+impl Op {
+    /// The weights that an operation of a model, or its copy in a graph that learns, reads on the way forward.
+    pub fn weights(&self) -> Vec<WeightId> {
+        match self {
+            Op::Embed { lookups, norm } => {
+                let norm = norm.iter().flat_map(Norm::weights);
+                lookups.iter().map(|lookup| lookup.table).chain(norm).collect()
+            }
+            Op::Linear { weight, bias, .. } => [*weight].into_iter().chain(*bias).collect(),
+            Op::AddNorm { norm, .. } | Op::Norm { norm, .. } => norm.weights().collect(),
+            Op::Attention { attention, .. } | Op::Learn(Learn::Attend { attention, .. }) => attention.bias.weights(),
+            Op::Affine { weight, bias, .. } => vec![*weight, *bias],
+            Op::Scores { table, bias, .. } | Op::Terms { table, bias, .. } | Op::Learn(Learn::Vocabulary { table, bias, .. }) => {
+                vec![*table, *bias]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Norm {
+    fn weights(&self) -> impl Iterator<Item = WeightId> + use<> {
+        [self.weight].into_iter().chain(self.bias)
+    }
+}
+
+impl Bias {
+    fn weights(&self) -> Vec<WeightId> {
+        match self {
+            Bias::None | Bias::Slopes(_) => Vec::new(),
+            Bias::Relative(relative) => vec![relative.table],
+            Bias::Disentangled(terms) => terms.keys.iter().chain(&terms.queries).copied().collect(),
+        }
+    }
 }
 
 impl Learn {

@@ -2,7 +2,7 @@
 //!
 //! [`Learner`] holds the weights of a model as `pack` lays them out for learning, and beside each number its gradient and the
 //! optimiser's two moments. [`Learner::run`] runs a graph that `engine::gradient` made; [`Learner::step`] changes the weights
-//! ([`optimiser`]). The operations are in [`work`], [`attention`], [`vocabulary`] and [`losses`], cut into tasks by [`plan`], over the functions
+//! ([`optimiser`], [`lamb`]). The operations are in [`work`], [`attention`], [`vocabulary`] and [`losses`], cut into tasks by [`plan`], over the functions
 //! of [`kernels`] ([`product`], [`rows`]; [`mod@reference`] is their definition).
 //!
 //! **Why results do not depend on the threads.** A task computes the same numbers in the same order whoever runs it, each number of a gradient
@@ -11,6 +11,7 @@
 mod attention;
 pub(super) mod check;
 pub(super) mod kernels;
+mod lamb;
 mod losses;
 mod optimiser;
 pub(super) mod plan;
@@ -25,7 +26,7 @@ mod work;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub use optimiser::Step;
+pub use optimiser::{Method, Step};
 pub(super) use work::Study;
 
 use super::buffer::Buffer;
@@ -43,6 +44,7 @@ use crate::engine::lesson::{Cost, Lesson};
 use crate::engine::threads::Pool;
 use crate::engine::weights::{Role, Weight};
 use crate::error::{Error, ErrorKind, Result, fail};
+use crate::quant::Tensor;
 
 /// The weights of a model that learns.
 pub struct Learner {
@@ -58,11 +60,13 @@ pub struct Learner {
 }
 
 /// What is known of a weight.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Kept {
     role: Role,
     rows: usize,
     row_len: usize,
+    /// The rows of each tensor that it is made of.
+    tensors: Vec<usize>,
 }
 
 /// The numbers of a learner that a checkpoint keeps, in its own layout: the weights, and both moments of the optimiser.
@@ -85,7 +89,10 @@ impl Learner {
         let packed = Packed::learning(weights)?;
         let learned = packed.learned();
         let transposed = packed.transposed();
-        let kept = |w: &Weight| Kept { role: w.role, rows: w.rows(), row_len: w.tensors[0].row_len() };
+        let kept = |w: &Weight| {
+            let tensors = w.tensors.iter().map(Tensor::rows).collect();
+            Kept { role: w.role, rows: w.rows(), row_len: w.tensors[0].row_len(), tensors }
+        };
         let mut learner = Learner {
             shared: Arc::new(Shared { kernels, weights: packed, bf16: None }),
             pool: Pool::new(),
@@ -151,8 +158,8 @@ impl Learner {
 
     /// The gradient of weight `id`, row after row.
     pub fn gradient(&self, id: WeightId) -> Vec<f32> {
-        let Kept { rows, row_len, .. } = self.weights[id.0];
-        self.shared.weights.unpacked(id, &self.gradients, 0..rows, row_len)
+        let Kept { rows, row_len, .. } = &self.weights[id.0];
+        self.shared.weights.unpacked(id, &self.gradients, 0..*rows, *row_len)
     }
 
     /// What a checkpoint keeps.

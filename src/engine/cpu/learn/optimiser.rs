@@ -1,7 +1,7 @@
 //! How far, and which way, do the weights move?
 //!
-//! The gradients' common norm, and a step of AdamW: decoupled decay, none on biases, norms and what else is a vector. Numbers are walked over
-//! in pieces of a fixed size, whose sums are added in their order.
+//! The gradients' common norm, and a step of one of [`Method::ALL`]: AdamW here, LAMB in [`super::lamb`]. Both decay weights apart from gradients, and
+//! neither does so to biases, norms and what else is a vector. Numbers are walked over in pieces of a fixed size, whose sums are added in their order.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,11 +13,29 @@ use crate::engine::weights::Role;
 use crate::error::Result;
 
 /// Numbers of one task.
-const PIECE: usize = 64 * 1024;
+pub(super) const PIECE: usize = 64 * 1024;
+
+/// How a gradient becomes a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Method {
+    /// Loshchilov and Hutter, Decoupled Weight Decay Regularization (2019).
+    #[default]
+    AdamW,
+    /// AdamW's direction, as long as a tensor's own norm says: for batches of thousands (You et al., Large Batch Optimization for Deep Learning:
+    /// Training BERT in 76 minutes, 2020).
+    Lamb,
+}
+
+impl Method {
+    /// Every method by its name.
+    pub const ALL: &'static [(&'static str, Method)] = &[("adamw", Method::AdamW), ("lamb", Method::Lamb)];
+}
 
 /// One step of the optimiser.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
+    /// How the weights move.
+    pub method: Method,
     /// The number of the step, from 1.
     pub number: u64,
     /// The learning rate.
@@ -36,28 +54,29 @@ pub struct Step {
 
 /// Neighbouring numbers of one weight.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
-    first: usize,
-    len: usize,
-    weight: WeightId,
-    decays: bool,
+pub(super) struct Piece {
+    pub first: usize,
+    pub len: usize,
+    pub weight: WeightId,
+    pub decays: bool,
 }
 
 impl Learner {
-    fn pieces(&self) -> Vec<Piece> {
-        let pieces = |(id, kept): (usize, &super::Kept)| {
-            let (place, decays) = (self.shared.weights.place(WeightId(id)), kept.role != Role::Vector);
-            place.clone().step_by(PIECE).map(move |first| {
-                let len = PIECE.min(place.end - first);
-                Piece { first, len, weight: WeightId(id), decays }
-            })
-        };
-        self.weights.iter().enumerate().flat_map(pieces).collect()
+    /// The numbers of weight `id`, in pieces of `len` and a rest.
+    pub(super) fn pieces_of(&self, id: WeightId, len: usize) -> impl Iterator<Item = Piece> + use<> {
+        let (place, decays) = (self.shared.weights.place(id), self.weights[id.0].role != Role::Vector);
+        let end = place.end;
+        place.step_by(len.max(1)).map(move |first| Piece { first, len: len.min(end - first), weight: id, decays })
     }
 
-    /// The Euclidean norm of all gradients, in double precision; not finite if one of them is not.
-    pub fn gradient_norm(&self) -> f64 {
-        let pieces = self.pieces();
+    /// The numbers of the weights that `learns` names, in pieces.
+    fn pieces(&self, learns: impl Fn(WeightId) -> bool) -> Vec<Piece> {
+        (0..self.count()).map(WeightId).filter(|id| learns(*id)).flat_map(|id| self.pieces_of(id, PIECE)).collect()
+    }
+
+    /// The Euclidean norm of the gradients of the weights that `learns` names, in double precision; not finite if one of them is not.
+    pub fn gradient_norm(&self, learns: impl Fn(WeightId) -> bool) -> f64 {
+        let pieces = self.pieces(learns);
         let sums = Arc::new(Mutex::new(vec![0f64; pieces.len()]));
         let (kernels, gradients, out) = (self.shared.kernels, Numbers(self.gradients.as_ptr().cast_mut()), Arc::clone(&sums));
         let count = pieces.len();
@@ -81,38 +100,85 @@ impl Learner {
     /// # Errors
     /// None in a learner that no run uses.
     pub fn step(&mut self, step: &Step, rate_of: impl Fn(WeightId) -> f32) -> Result<()> {
-        let pieces: Vec<(Piece, f32)> = self.pieces().into_iter().map(|piece| (piece, rate_of(piece.weight))).collect();
-        let kernels: &'static Kernels = self.shared.kernels;
-        let numbers = Numbers(self.alone()?.weights.numbers_mut().as_mut_ptr());
-        let gradients = Numbers(self.gradients.as_mut_pointer());
-        let (means, squares) = (Numbers(self.means.as_mut_pointer()), Numbers(self.squares.as_mut_pointer()));
-        let (count, step) = (pieces.len(), *step);
+        let lines = self.lines()?;
+        match step.method {
+            Method::AdamW => self.adam(step, lines, rate_of),
+            Method::Lamb => self.lamb(step, lines, rate_of),
+        }
+        self.transpose()
+    }
+
+    /// The four lines of numbers that a step walks over.
+    fn lines(&mut self) -> Result<Lines> {
+        Ok(Lines {
+            numbers: Numbers(self.alone()?.weights.numbers_mut().as_mut_ptr()),
+            gradients: Numbers(self.gradients.as_mut_pointer()),
+            means: Numbers(self.means.as_mut_pointer()),
+            squares: Numbers(self.squares.as_mut_pointer()),
+        })
+    }
+
+    fn adam(&self, step: &Step, lines: Lines, rate_of: impl Fn(WeightId) -> f32) {
+        let pieces: Vec<(Piece, f32)> = self.pieces(|_| true).into_iter().map(|piece| (piece, rate_of(piece.weight))).collect();
+        let (kernels, step, count): (&'static Kernels, Step, usize) = (self.shared.kernels, *step, pieces.len());
         self.pool.each(self.threads, count, move |i| {
-            let (Piece { first, len, decays, .. }, factor) = pieces[i];
-            let power = step.number.min(i32::MAX as u64) as i32;
+            let (piece, factor) = pieces[i];
+            let rate = step.rate * factor;
             // SAFETY: each task has a piece of its own of all four.
             unsafe {
                 if factor <= 0.0 {
-                    return std::slice::from_raw_parts_mut(gradients.pointer().add(first), len).fill(0.0);
+                    return lines.forget(&piece);
                 }
-                let rate = step.rate * factor;
-                (kernels.learn.adam)(&Adam {
-                    numbers: numbers.pointer().add(first),
-                    gradients: gradients.pointer().add(first),
-                    means: means.pointer().add(first),
-                    squares: squares.pointer().add(first),
-                    n: len,
-                    rate,
-                    decay: if decays { rate * step.decay } else { 0.0 },
-                    beta1: step.beta1,
-                    beta2: step.beta2,
-                    epsilon: step.epsilon,
-                    correction1: (1.0 - f64::from(step.beta1).powi(power)) as f32,
-                    correction2: (1.0 - f64::from(step.beta2).powi(power)) as f32,
-                    clip: step.clip,
-                });
+                (kernels.learn.adam)(&step.over(&lines, &piece, rate, rate));
             }
         });
-        self.transpose()
+    }
+}
+
+/// Where a step's numbers are; all four have one layout.
+#[derive(Clone, Copy)]
+pub(super) struct Lines {
+    pub numbers: Numbers,
+    pub gradients: Numbers,
+    pub means: Numbers,
+    pub squares: Numbers,
+}
+
+impl Lines {
+    /// Sets the gradients of a piece to zero.
+    ///
+    /// # Safety
+    /// The piece lies in the lines, and this task alone uses it.
+    pub(super) unsafe fn forget(&self, piece: &Piece) {
+        // SAFETY: the caller's contract.
+        unsafe { std::slice::from_raw_parts_mut(self.gradients.pointer().add(piece.first), piece.len) }.fill(0.0);
+    }
+}
+
+impl Step {
+    /// What a method does with a piece: at `rate`, with a decay of `decays` times this step's.
+    ///
+    /// # Safety
+    /// The piece lies in the lines.
+    pub(super) unsafe fn over(&self, lines: &Lines, piece: &Piece, rate: f32, decays: f32) -> Adam {
+        let power = self.number.min(i32::MAX as u64) as i32;
+        let correction = |beta: f32| (1.0 - f64::from(beta).powi(power)) as f32;
+        // SAFETY: the caller's contract.
+        let at = |line: Numbers| unsafe { line.pointer().add(piece.first) };
+        Adam {
+            numbers: at(lines.numbers),
+            gradients: at(lines.gradients),
+            means: at(lines.means),
+            squares: at(lines.squares),
+            n: piece.len,
+            rate,
+            decay: if piece.decays { decays * self.decay } else { 0.0 },
+            beta1: self.beta1,
+            beta2: self.beta2,
+            epsilon: self.epsilon,
+            correction1: correction(self.beta1),
+            correction2: correction(self.beta2),
+            clip: self.clip,
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::kernels;
-use super::{Learner, State, Step};
+use super::{Learner, Method, State, Step};
 use crate::engine::gradient::{Course, Goal, Learning, Rates, learning};
 use crate::engine::graph::{
     Activation, Attention, Bias, Blocks, Far, Graph, Half, Index, Lookup, Loss, Norm, Reduce, Relative, Rotary, Span, ValueId, WeightId,
@@ -397,27 +397,78 @@ fn parts_of_a_batch_add_up_to_the_whole() {
     assert!(apart < 1e-5, "{apart}");
 }
 
+const STEP: Step =
+    Step { method: Method::AdamW, number: 3, rate: 1e-2, decay: 0.1, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, clip: 0.5 };
+
 /// Each instruction set moves the weights as the definition does, and leaves no gradient.
 #[test]
 fn a_step_is_the_same_on_every_instruction_set() {
     let mut model = Model::default();
     let x = model.embed(40, true);
     let last = model.linear(x, 70, Activation::Gelu);
-    let step = Step { number: 3, rate: 1e-2, decay: 0.1, beta1: 0.9, beta2: 0.999, epsilon: 1e-8, clip: 0.5 };
-    let moved = |isa: &str| {
-        let mut run = start(&model, last, Loss::Squared, Rates::default(), LENGTHS, isa, 2);
-        run.gradients();
-        run.learner.step(&step, |_| 1.0).unwrap();
-        assert!(run.learner.gradients.iter().all(|g| *g == 0.0));
-        run.learner.state().numbers.to_vec()
+    for (name, method) in Method::ALL {
+        let step = Step { method: *method, ..STEP };
+        let moved = |isa: &str, threads: usize| {
+            let mut run = start(&model, last, Loss::Squared, Rates::default(), LENGTHS, isa, threads);
+            run.gradients();
+            run.learner.step(&step, |_| 1.0).unwrap();
+            assert!(run.learner.gradients.iter().all(|g| *g == 0.0));
+            run.learner.state().numbers.to_vec()
+        };
+        let expected = moved("reference", 1);
+        let before = start(&model, last, Loss::Squared, Rates::default(), LENGTHS, "reference", 1).learner.state().numbers.to_vec();
+        assert!(expected.iter().zip(&before).any(|(a, b)| (a - b).abs() > 1e-3));
+        for table in kernels::all() {
+            let ours = moved(table.name, 2);
+            assert!(ours == moved(table.name, 3), "{name} on {}: threads tell", table.name);
+            // A gradient near zero may have either sign: its step is the rate.
+            let far = expected.iter().zip(ours).filter(|(a, b)| (*a - b).abs() > 1e-5).count();
+            assert!(far * 200 <= expected.len(), "{name} on {}: {far} of {}", table.name, expected.len());
+        }
+    }
+}
+
+/// LAMB moves each tensor of a weight by its own norm, wherever panels and pieces are cut; what has no decay by the rate, what is frozen not at all.
+#[test]
+fn lamb_moves_each_tensor_by_its_own_norm() {
+    let tensor = |rows: usize, width: usize, scale: f32| {
+        let number = |i: usize| scale * random(&[rows as u64, i as u64]);
+        let bytes: Vec<u8> = (0..rows * width).flat_map(|i| number(i).to_le_bytes()).collect();
+        let shape = if width == 1 { vec![rows] } else { vec![rows, width] };
+        Tensor::new(Dtype::F32, shape, Bytes::owned(bytes)).unwrap()
     };
-    let expected = moved("reference");
-    let before = start(&model, last, Loss::Squared, Rates::default(), LENGTHS, "reference", 1).learner.state().numbers.to_vec();
-    assert!(expected.iter().zip(&before).any(|(a, b)| (a - b).abs() > 1e-3));
-    for table in kernels::all() {
-        // A gradient near zero may have either sign: its step is the rate.
-        let far = expected.iter().zip(moved(table.name)).filter(|(a, b)| (*a - b).abs() > 1e-5).count();
-        assert!(far * 200 <= expected.len(), "{}: {far} of {}", table.name, expected.len());
+    let weight = |role: Role, tensors: Vec<Tensor>| Weight { name: String::new(), role, tensors };
+    let weights = [
+        weight(Role::Table, vec![tensor(30, 2500, 1.0)]),
+        weight(Role::Matrix, vec![tensor(10, 3000, 2.0), tensor(70, 3000, 0.1)]),
+        weight(Role::Vector, vec![tensor(10, 1, 1.0), tensor(70, 1, 5.0)]),
+        weight(Role::Head, vec![tensor(3, 40, 1.0)]),
+    ];
+    let mut learner = Learner::new(&weights, None, 2).unwrap();
+    (0..learner.gradients.len()).for_each(|i| learner.gradients[i] = random(&[5, i as u64]));
+    let gradients: Vec<Vec<f32>> = (0..4).map(|id| learner.gradient(WeightId(id))).collect();
+    learner.step(&Step { method: Method::Lamb, number: 1, ..STEP }, |id| if id.0 == 3 { 0.0 } else { 0.5 }).unwrap();
+    for (id, weight) in weights.iter().enumerate() {
+        let after = learner.weight(WeightId(id), 0..weight.rows());
+        let (mut from, decays) = (0, weight.role != Role::Vector);
+        for tensor in &weight.tensors {
+            let before = tensor.to_f32();
+            let gradient = &gradients[id][from..from + before.len()];
+            // The first step's direction is the gradient's sign, all but for epsilon.
+            let direction = before.iter().zip(gradient).map(|(p, g)| {
+                let g = f64::from(*g) * 0.5;
+                g / (g.abs() + 1e-8) + if decays { 0.1 * f64::from(*p) } else { 0.0 }
+            });
+            let direction: Vec<f64> = direction.collect();
+            let norm = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+            let ratio = norm(&mut before.iter().map(|p| f64::from(*p))) / norm(&mut direction.iter().copied());
+            let rate = if id == 3 { 0.0 } else { 0.005 * if decays { ratio } else { 1.0 } };
+            for ((p, u), after) in before.iter().zip(&direction).zip(&after[from..]) {
+                let expected = f64::from(*p) - rate * u;
+                assert!((expected - f64::from(*after)).abs() < 2e-6, "weight {id}: {expected} {after}");
+            }
+            from += before.len();
+        }
     }
 }
 
