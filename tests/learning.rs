@@ -12,7 +12,7 @@ use std::sync::Arc;
 use cloze::engine::Batch;
 use cloze::engine::cpu::{Learner, LearningStep, Method, kernels};
 use cloze::engine::gradient::{Course, Goal, Learning, Rates, evaluating, learning};
-use cloze::engine::graph::{Loss, WeightId};
+use cloze::engine::graph::{Loss, ValueId, WeightId};
 use cloze::engine::lesson::{Lesson, Target};
 use cloze::formats::{Source, huggingface};
 use cloze::model::heads::Kind;
@@ -87,7 +87,7 @@ fn case(name: String) -> Case {
     let expected: Expected = serde_json::from_slice(&std::fs::read(golden(&format!("learning/{name}/expected.json"))).unwrap()).unwrap();
     let folder = huggingface::open(&Source::open(&golden(&expected.model)).unwrap()).unwrap();
     let model = Learnable::new(&folder.config, folder.weights, Fresh::default()).unwrap();
-    let learning = learning_of(&model, &expected, &|_| true);
+    let learning = learning_of(&model, &expected, &|_| true, Rates::default(), &[]);
     let mut batch = Batch::default();
     for row in &expected.rows {
         batch.push(&row.ids, &row.type_ids, 0);
@@ -98,21 +98,16 @@ fn case(name: String) -> Case {
     Case { name, expected, model, learning, batch: Arc::new(batch), lesson: Arc::new(lesson) }
 }
 
-fn learning_of(model: &Learnable, expected: &Expected, learns: &dyn Fn(WeightId) -> bool) -> Learning {
+fn learning_of(model: &Learnable, expected: &Expected, learns: &dyn Fn(WeightId) -> bool, rates: Rates, kept: &[ValueId]) -> Learning {
     let goals: Vec<(Kind, Loss, Target)> = expected.losses.iter().map(|loss| goal(loss, &expected.rows)).collect();
     let (graph, values) = model.graph(&goals.iter().map(|g| g.0).collect::<Vec<_>>()).unwrap();
     let compared: Vec<Goal> =
         goals.iter().zip(&values).enumerate().map(|(i, (g, value))| Goal { value: *value, loss: g.1, target: i }).collect();
-    let course = Course { weights: model.weights().len(), learns, rates: Rates::default() };
+    let course = Course { weights: model.weights().len(), learns, rates, kept };
     learning(&graph, &compared, &course).unwrap()
 }
 
 impl Case {
-    /// Lets only these weights learn.
-    fn learn(&mut self, learns: &dyn Fn(WeightId) -> bool) {
-        self.learning = learning_of(&self.model, &self.expected, learns);
-    }
-
     fn run(&self, learner: &mut Learner) -> Vec<f64> {
         let graph = Arc::new(self.learning.graph.clone());
         let costs = learner.run(&graph, &self.learning.losses, &self.batch, &self.lesson).unwrap();
@@ -231,7 +226,7 @@ fn other_optimisers_lead_where_pytorch_goes() {
         let name = file.file_stem().unwrap().to_string_lossy();
         let method = Method::ALL.iter().find(|(name, _)| *name == run.method).unwrap().1;
         let rates = LayerRates::new(&case.model, run.layer_decay, run.freeze).unwrap();
-        case.learn(&|id| rates.learns(id));
+        case.learning = learning_of(&case.model, &case.expected, &|id| rates.learns(id), Rates::default(), &[]);
         let mut learner = Learner::new(case.model.weights(), None, 2).unwrap();
         let mut worst = 0f64;
         for (i, step) in case.expected.steps.iter().enumerate() {
@@ -249,6 +244,26 @@ fn other_optimisers_lead_where_pytorch_goes() {
         });
         let frozen = (0..case.model.weights().len()).filter(|id| !rates.learns(WeightId(*id))).count();
         assert_eq!(still.count(), frozen, "{name}: frozen weights stay, others move");
+    }
+}
+
+/// What is computed again on the way back has the same bits, dropout included, and needs less memory.
+#[test]
+fn layers_that_are_computed_again_give_the_same_gradients() {
+    for mut case in cases() {
+        let rates = Rates { hidden: 0.1, attention: 0.1 };
+        let hidden_states = case.model.hidden_states().to_vec();
+        let mut learned = |kept: &[ValueId]| {
+            case.learning = learning_of(&case.model, &case.expected, &|_| true, rates, kept);
+            let mut learner = Learner::new(case.model.weights(), None, 2).unwrap();
+            let losses = case.run(&mut learner);
+            let gradients: Vec<Vec<f32>> = (0..learner.count()).map(|id| learner.gradient(WeightId(id))).collect();
+            (losses, gradients, learner.values_len())
+        };
+        let ((losses, gradients, all), (again, same, fewer)) = (learned(&[]), learned(&hidden_states));
+        println!("{}: {all} numbers of values, {fewer} with layers computed again", case.name);
+        assert!(losses == again && gradients == same, "{}: the same bits", case.name);
+        assert!(fewer < all, "{}: {fewer} of {all}", case.name);
     }
 }
 

@@ -44,6 +44,10 @@ pub struct Course<'a> {
     pub learns: &'a dyn Fn(WeightId) -> bool,
     /// Dropout.
     pub rates: Rates,
+    /// Values of the model's graph, in order, such as the output of each layer. What is computed up to the last of them is not kept but computed again from
+    /// them on the way back: less memory for a second way forward (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016).
+    /// Without any, all values are kept.
+    pub kept: &'a [ValueId],
 }
 
 /// Appends losses and the way back to `graph`.
@@ -63,7 +67,7 @@ pub fn learning(graph: &Graph, goals: &[Goal], course: &Course<'_>) -> Result<Le
 
 /// Appends losses to `graph` for their costs alone: nothing learns, nothing is dropped.
 pub fn evaluating(graph: &Graph, goals: &[Goal]) -> Learning {
-    let course = Course { weights: 0, learns: &|_| false, rates: Rates::default() };
+    let course = Course { weights: 0, learns: &|_| false, rates: Rates::default(), kept: &[] };
     let (back, losses) = Back::new(graph, goals, &course);
     Learning { graph: back.graph, losses }
 }
@@ -157,6 +161,12 @@ impl Forward {
     }
 }
 
+/// Which forward values the way back finds where they are: those of `kept`, and what comes behind them.
+fn found(forward: &Graph, kept: &[ValueId]) -> Vec<Option<ValueId>> {
+    let stays = |value: ValueId| kept.iter().all(|last| value > *last) || kept.contains(&value);
+    forward.values().map(|value| stays(value).then_some(value)).collect()
+}
+
 /// The walk back.
 struct Back<'a> {
     graph: Graph,
@@ -164,6 +174,8 @@ struct Back<'a> {
     gradients: Vec<Option<ValueId>>,
     /// Whether something that learns lies at or before each forward value.
     learners: Vec<bool>,
+    /// Where the way back finds each forward value: none before it is computed again.
+    found: Vec<Option<ValueId>>,
     course: &'a Course<'a>,
 }
 
@@ -173,7 +185,8 @@ impl<'a> Back<'a> {
         let mut forward = Forward { graph: Graph::new(), places: Vec::new(), site: 0 };
         forward.copy(graph, goals, course.rates);
         let Forward { graph: copied, places, .. } = forward;
-        let mut back = Back { gradients: vec![None; copied.nodes().len()], learners: Vec::new(), graph: copied, course };
+        let found = found(&copied, &course.kept.iter().map(|value| places[value.index()]).collect::<Vec<_>>());
+        let mut back = Back { gradients: vec![None; copied.nodes().len()], learners: Vec::new(), found, graph: copied, course };
         back.learners = back.learners();
         let losses = goals.iter().map(|goal| back.lose(graph, goal, &places)).collect();
         (back, losses)
@@ -229,13 +242,32 @@ impl<'a> Back<'a> {
             return;
         }
         let Node { rows, width, .. } = *self.graph.node(value);
-        let gradient = self.graph.learn(learn, rows, width);
+        let gradient = self.append(learn, rows, width);
         self.add(value, gradient);
     }
 
     /// Appends an operation that only adds to gradients of weights.
     fn note(&mut self, learn: Learn) {
-        self.graph.learn(learn, Rows::Sequences, 0);
+        self.append(learn, Rows::Sequences, 0);
+    }
+
+    /// Appends an operation of the way back, which reads forward values where they are now.
+    fn append(&mut self, mut learn: Learn, rows: Rows, width: usize) -> ValueId {
+        learn.each_input(|value| *value = self.find(*value));
+        self.graph.learn(learn, rows, width)
+    }
+
+    /// Where the forward value `value` is, or a gradient: appends the operations that compute it again where it was not kept.
+    fn find(&mut self, value: ValueId) -> ValueId {
+        let Some(place) = self.found.get(value.index()).copied() else { return value };
+        place.unwrap_or_else(|| {
+            let node = self.graph.node(value).clone();
+            let inputs: Vec<(ValueId, ValueId)> = node.op.inputs().into_iter().map(|input| (input, self.find(input))).collect();
+            let at = |input: ValueId| inputs.iter().find(|(before, _)| *before == input).map_or(input, |(_, now)| *now);
+            let again = self.graph.copy(&node, at);
+            self.found[value.index()] = Some(again);
+            again
+        })
     }
 
     /// Carries the gradient of `value` over its operation.

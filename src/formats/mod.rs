@@ -68,5 +68,7 @@ pub use sentence::{DenseModule, SentenceModules};
 pub use source::Source;
 pub use static_vectors::StaticSettings;
 pub use stored_type::stored_type;
+#[cfg(feature = "train")]
+pub use tensorflow::EventFile;
 pub use type_choice::{Form, ResolvedTypes, TypeChoice};
 pub use weights::Weights;

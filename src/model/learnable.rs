@@ -69,6 +69,11 @@ impl Learnable {
         Ok((graph, values))
     }
 
+    /// The embeddings' output, then each layer's, in every graph of [`Learnable::graph`].
+    pub fn hidden_states(&self) -> &[ValueId] {
+        &self.trunk.hidden_states
+    }
+
     /// The family's name.
     pub fn family(&self) -> &'static str {
         self.trunk.family

@@ -241,7 +241,7 @@ impl Learn {
     }
 
     /// Visits each value that the operation reads.
-    pub(super) fn each_input(&mut self, mut visit: impl FnMut(&mut ValueId)) {
+    pub(in crate::engine) fn each_input(&mut self, mut visit: impl FnMut(&mut ValueId)) {
         match self {
             Learn::Activate { input, .. }
             | Learn::Drop { input, .. }

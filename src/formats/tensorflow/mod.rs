@@ -6,11 +6,14 @@
 //! | `bundle` | what does it say of each tensor? |
 //! | `names` | what are the tensors called in a Hugging Face folder? |
 //! | `folder` | which files of a Hugging Face folder follow from Google's? |
+//! | `events` | how is a number that changes from step to step told to TensorBoard? |
 //!
 //! [`read`] gives the tensors under Hugging Face's names, matrices turned to (outputs, inputs). Every tensor is compared with its checksum.
 
 mod bundle;
 mod crc32c;
+#[cfg(feature = "train")]
+mod events;
 mod folder;
 mod names;
 mod table;
@@ -25,6 +28,8 @@ use crate::quant::{Bytes, Dtype, Tensor};
 use bundle::{Bundle, Entry};
 use names::{Family, Target};
 
+#[cfg(feature = "train")]
+pub use events::EventFile;
 pub(super) use folder::made;
 
 /// How the name of an index ends, and what stands before the number of a data file.

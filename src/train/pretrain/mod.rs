@@ -65,7 +65,7 @@ impl Pretraining {
         }
         let goal = |(target, value): (usize, &ValueId)| Goal { value: *value, loss: Loss::CrossEntropy, target };
         let goals: Vec<Goal> = values.iter().enumerate().map(goal).collect();
-        let course = Course { weights: model.weights().len(), learns: &|_| true, rates };
+        let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept: &[] };
         let learns = learning(&graph, &goals, &course)
             .map_err(|what| Error::new(ErrorKind::Unsupported, format!("family {}: nothing learns over {what}", model.family())))?;
         let mut companions = Companions::new(config, tokenizer)?;

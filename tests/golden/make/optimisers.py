@@ -17,7 +17,7 @@ import torch
 from transformers import AutoConfig
 
 ROOT = GOLDEN / "optimisers"
-LAMB_RATE = 1e-2
+LAMB_RATE = 4e-3
 
 # Name: case of learning.py, and what is not AdamW with one rate.
 RUNS = {

@@ -81,7 +81,8 @@ impl Learner {
             for whole in self.pieces_of(id, panel) {
                 let row = (whole.first - self.shared.weights.place(id).start) / panel * PANEL;
                 let tensors = std::array::from_fn(|lane| first_tensor + tensor_of(kept, row + lane));
-                let pieces = (0..whole.len).step_by(PIECE).map(|at| Piece { first: whole.first + at, len: PIECE.min(whole.len - at), ..whole });
+                let pieces =
+                    (0..whole.len).step_by(PIECE).map(|at| Piece { first: whole.first + at, len: PIECE.min(whole.len - at), ..whole });
                 shares.extend(pieces.map(|piece| Share { piece, factor, tensors }));
             }
             first_tensor += kept.tensors.len();

@@ -113,6 +113,11 @@ impl Learner {
         self.weights.len()
     }
 
+    /// Numbers of the values, notes and scratch of the largest batch so far: what a batch needs beside the model.
+    pub fn values_len(&self) -> usize {
+        self.area.as_ref().map_or(0, |area| area.len())
+    }
+
     /// The instruction set in use.
     pub fn isa(&self) -> &'static str {
         self.shared.kernels.name
