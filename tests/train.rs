@@ -231,6 +231,71 @@ fn a_model_learns_on() {
     assert_eq!(config["architectures"][0], "BertForMaskedLM");
 }
 
+/// LAMB learns; what is computed again changes nothing; what is frozen stays.
+#[test]
+fn optimisers_rates_and_memory_are_options() {
+    let ground = Ground::new();
+    ground.done(&pretrain("plain", &["--steps", "8"]));
+    ground.done(&pretrain("again", &["--steps", "8", "--recompute", "layers"]));
+    assert!(ground.model("plain") == ground.model("again"), "the same bits");
+    ground.done(&pretrain("lamb", &["--steps", "40", "--optimiser", "lamb", "--layer-decay", "0.9"]));
+    let losses: Vec<f64> = ground.log("lamb").iter().filter(|e| e["event"] == "step").map(|e| e["masked_loss"].as_f64().unwrap()).collect();
+    assert!(losses[35..].iter().sum::<f64>() / 5.0 < losses[0] - 0.3, "{losses:?}");
+    ground.done(&pretrain("frozen", &["--steps", "4", "--model", "plain/model", "--freeze", "1"]));
+    let (before, after) = (ground.model("plain"), ground.model("frozen"));
+    let tensors = |bytes| safetensors::SafeTensors::deserialize(bytes).unwrap();
+    let (before, after) = (tensors(&before), tensors(&after));
+    for (name, tensor) in before.tensors() {
+        let frozen = name.contains("embeddings") || name.contains("encoder.layer.0.");
+        // The keys' bias has no gradient but rounding.
+        let moved = tensor.data() != after.tensor(&name).unwrap().data() || name.ends_with("key.bias");
+        assert_ne!(frozen && !name.ends_with("key.bias"), moved && !name.ends_with("key.bias"), "{name}");
+    }
+    let (_, told) = ground.refused(&pretrain("none", &["--steps", "4", "--freeze", "3"]));
+    assert!(told.contains("freeze") && told.contains("2 layers"), "{told}");
+}
+
+/// TensorBoard draws what the log says, each step once, also of a run that went on.
+#[test]
+fn tensorboard_reads_a_run() {
+    let ground = Ground::new();
+    let flags = ["--steps", "9", "--save-every", "3", "--held-out", "held-out", "--evaluate-every", "3"];
+    ground.done(&pretrain("run", &flags));
+    // As if it had been killed after its second checkpoint.
+    std::fs::remove_dir_all(ground.at("run/checkpoints/step-00000009")).unwrap();
+    ground.done(&pretrain("run", &[&flags[..], &["--resume"]].concat()));
+    let files = std::fs::read_dir(ground.at("run")).unwrap().flatten();
+    assert_eq!(files.filter(|e| e.file_name().to_string_lossy().starts_with("events.out.tfevents.")).count(), 2);
+    let python = std::env::var("CLOZE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    if !Command::new(&python).args(["-c", "import tensorboard"]).output().is_ok_and(|o| o.status.success()) {
+        println!("SKIPPED: {python} has no tensorboard (pip install tensorboard, or CLOZE_PYTHON=a Python that has it)");
+        return;
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/train/tensorboard.py");
+    let output = Command::new(&python).arg(script).arg(ground.at("run")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let log = ground.log("run");
+    let tags = [
+        ("train/masked_loss", "step", "masked_loss"),
+        ("train/pair_loss", "step", "pair_loss"),
+        ("train/learning_rate", "step", "rate"),
+        ("train/grad_norm", "step", "norm"),
+        ("train/tokens_per_second", "step", "tokens_per_second"),
+        ("eval/masked_loss", "evaluated", "masked_loss"),
+        ("eval/perplexity", "evaluated", "perplexity"),
+    ];
+    for (tag, event, field) in tags {
+        let told = log.iter().filter(|e| e["event"] == event);
+        let told: Vec<(u64, f32)> = told.map(|e| (e["step"].as_u64().unwrap(), e[field].as_f64().unwrap() as f32)).collect();
+        let drawn = read[tag].as_array().unwrap_or_else(|| panic!("{tag} is missing: {read}")).iter();
+        let drawn: Vec<(u64, f32)> = drawn.map(|p| (p[0].as_u64().unwrap(), p[1].as_f64().unwrap() as f32)).collect();
+        assert_eq!(drawn, told, "{tag}");
+    }
+    let sum = read["train/masked_loss"][0][1].as_f64().unwrap() + read["train/pair_loss"][0][1].as_f64().unwrap();
+    assert!((read["train/loss"][0][1].as_f64().unwrap() - sum).abs() < 1e-5);
+}
+
 #[test]
 fn wrong_words_and_files_are_named() {
     let ground = Ground::new();

@@ -1,6 +1,7 @@
 //! How is a run started, watched and stopped, whatever it learns?
 //!
-//! Ctrl-C ends it with a checkpoint; what happens goes to log.jsonl, and to a person as a line on standard error; the report is drawn at the end.
+//! Ctrl-C ends it with a checkpoint; what happens goes to log.jsonl, to TensorBoard's files, and to a person as a line on standard error; the report is
+//! drawn at the end.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,6 +14,7 @@ use clap::{Arg, value_parser};
 
 use super::super::progress::Progress;
 use crate::error::{Error, ErrorKind, Result, fail};
+use crate::formats::EventFile;
 use crate::formats::atomic::AtomicFile;
 use crate::train::report;
 use crate::train::run::Event;
@@ -88,20 +90,25 @@ fn refused(path: &Path, error: &std::io::Error) -> Error {
 
 /// Where events go: a line each in log.jsonl, and a person's view on standard error.
 struct Log {
+    out: PathBuf,
     path: PathBuf,
     file: File,
     every: u64,
     progress: Progress,
+    /// For TensorBoard: a file for each time that the run begins or goes on.
+    events: Option<EventFile>,
 }
 
 impl Log {
     /// The log in `out`: that of the run that goes on, or an empty one.
     fn open(out: &Path, resume: bool, every: u64) -> Result<Log> {
         let path = out.join("log.jsonl");
+        let mut events = None;
         if !resume {
             std::fs::write(&path, "").map_err(|e| refused(&path, &e))?;
+            events = Some(EventFile::create(out, 0)?);
         }
-        Ok(Log { file: appending(&path)?, path, every, progress: Progress::steps() })
+        Ok(Log { out: out.to_owned(), file: appending(&path)?, path, every, progress: Progress::steps(), events })
     }
 
     /// Leaves out what came after step `last`: those steps are done again.
@@ -123,6 +130,7 @@ impl Log {
     fn tell(&mut self, event: &Event) -> Result<()> {
         if let Event::Resumed { step } = event {
             self.go_back_to(*step)?;
+            self.events = Some(EventFile::create(&self.out, step + 1)?);
         }
         if let Event::Step { step, steps, figures, tokens_per_second, .. } = event {
             self.progress.run(*step, *steps, &format!("loss {:.3}, {tokens_per_second:.0} tokens/s", figures.loss));
@@ -131,12 +139,31 @@ impl Log {
             }
         }
         let line = serde_json::to_string(event).map_err(|e| Error::new(ErrorKind::InvalidArgument, e.to_string()))?;
-        writeln!(self.file, "{line}").map_err(|e| refused(&self.path, &e))
+        writeln!(self.file, "{line}").map_err(|e| refused(&self.path, &e))?;
+        match (scalars(event), &mut self.events) {
+            (Some((step, scalars)), Some(events)) => events.scalars(step, &scalars),
+            _ => Ok(()),
+        }
     }
 
     fn close(self) -> Result<()> {
         self.file.sync_all().map_err(|e| refused(&self.path, &e))
     }
+}
+
+/// What TensorBoard draws of an event.
+fn scalars(event: &Event) -> Option<(u64, Vec<(String, f32)>)> {
+    let (step, group, figures, more) = match event {
+        Event::Step { step, figures, rate, norm, tokens_per_second, .. } => {
+            let more = vec![("learning_rate", *rate), ("grad_norm", *norm), ("tokens_per_second", *tokens_per_second)];
+            (*step, "train", figures, more)
+        }
+        Event::Evaluated { step, figures, .. } => (*step, "eval", figures, Vec::new()),
+        Event::Resumed { .. } | Event::Skipped { .. } | Event::Saved { .. } => return None,
+    };
+    let named = figures.named.iter().filter(|(name, _)| *name != "loss");
+    let all = [("loss", figures.loss)].into_iter().chain(named.copied()).chain(more);
+    Some((step, all.map(|(name, figure)| (format!("{group}/{name}"), figure as f32)).collect()))
 }
 
 fn appending(path: &Path) -> Result<File> {

@@ -48,18 +48,13 @@ impl EventFile {
     /// # Errors
     /// `Io` where the file cannot be written.
     pub fn scalars(&mut self, step: u64, scalars: &[(String, f32)]) -> Result<()> {
-        let value = |(tag, number): &(String, f32)| {
-            let number = [&[2 << 3 | 5][..], &number.to_le_bytes()].concat();
-            bytes_field(1, &[bytes_field(1, tag.as_bytes()), number].concat())
-        };
-        self.write(step, 5, &scalars.iter().flat_map(value).collect::<Vec<u8>>())
+        self.write(step, 5, &summary(scalars))
     }
 
     /// Writes an event whose field `what` is `bytes`.
     fn write(&mut self, step: u64, what: u8, bytes: &[u8]) -> Result<()> {
-        let time = [&[1 << 3 | 1][..], &now().as_secs_f64().to_le_bytes()].concat();
-        let event = [time, varint_field(2, step), bytes_field(what, bytes)].concat();
-        self.file.write_all(&record(&event)).map_err(|e| refused(&self.path, &e))
+        let record = record(&event(now().as_secs_f64(), step, what, bytes));
+        self.file.write_all(&record).map_err(|e| refused(&self.path, &e))
     }
 }
 
@@ -69,6 +64,20 @@ fn now() -> Duration {
 
 fn refused(path: &Path, error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Io, format!("{}: {error}", path.display()))
+}
+
+fn event(time: f64, step: u64, what: u8, bytes: &[u8]) -> Vec<u8> {
+    let time = [&[1 << 3 | 1][..], &time.to_le_bytes()].concat();
+    let step = if step == 0 { Vec::new() } else { varint_field(2, step) };
+    [time, step, bytes_field(what, bytes)].concat()
+}
+
+fn summary(scalars: &[(String, f32)]) -> Vec<u8> {
+    let value = |(tag, number): &(String, f32)| {
+        let number = [&[2 << 3 | 5][..], &number.to_le_bytes()].concat();
+        bytes_field(1, &[bytes_field(1, tag.as_bytes()), number].concat())
+    };
+    scalars.iter().flat_map(value).collect()
 }
 
 fn record(bytes: &[u8]) -> Vec<u8> {
@@ -92,4 +101,36 @@ fn varint_field(field: u8, number: u64) -> Vec<u8> {
 
 fn bytes_field(field: u8, bytes: &[u8]) -> Vec<u8> {
     [vec![field << 3 | 2], varint(bytes.len() as u64), bytes.to_vec()].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hex(bytes: &[u8]) -> String {
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Written by tensorboard 2.21.0: its `RecordWriter`, of `event_pb2.Event(wall_time=1.5, step=..., ...)`.
+    #[test]
+    fn records_are_those_of_tensorboard() {
+        let scalars = [("train/loss".to_owned(), 2.25), ("eval/perplexity".to_owned(), -0.5)];
+        assert_eq!(
+            hex(&record(&event(1.5, 300, 5, &summary(&scalars)))),
+            "39000000000000008b0737f109000000000000f83f10ac022a2b0a110a0a747261696e2f6c6f737315000010400a160a0f6576616c2f706572706c657869747915000000bf86684ae3"
+        );
+        assert_eq!(
+            hex(&record(&event(1.5, 0, 3, b"brain.Event:2"))),
+            "1800000000000000a37f4b2209000000000000f83f1a0d627261696e2e4576656e743a322a28646c"
+        );
+        assert_eq!(hex(&record(&event(1.5, 7, 7, &varint_field(1, 1)))), "0f000000000000006d532b0909000000000000f83f10073a020801774771c7");
+    }
+
+    #[test]
+    fn files_of_one_second_stand_in_order() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = EventFile::create(folder.path(), 0).unwrap();
+        let second = EventFile::create(folder.path(), 8).unwrap();
+        assert!(first.path < second.path, "{first:?} {second:?}");
+    }
 }

@@ -13,13 +13,13 @@ use std::sync::atomic::AtomicBool;
 use super::examples::Learning as Asks;
 use super::run::folder::Companions;
 use super::run::settings::written;
-use super::run::{DEVIATION, Evaluation, Event, Figures, Made, Run, Subject, rates};
+use super::run::{DEVIATION, Evaluation, Event, Figures, Made, Run, Subject, learn, rates};
 use super::{Corpus, Example};
 use crate::engine::cpu::Learner;
-use crate::engine::gradient::{Course, Goal, evaluating, learning};
+use crate::engine::gradient::{Goal, evaluating};
 use crate::engine::graph::{Loss, Span, ValueId};
 use crate::engine::lesson::{Cost, Target, UNLABELLED};
-use crate::error::{Error, ErrorKind, Result, fail};
+use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{Source, Weights, huggingface};
 use crate::model::heads::Kind;
 use crate::model::{Fresh, Learnable};
@@ -65,12 +65,10 @@ impl Pretraining {
         }
         let goal = |(target, value): (usize, &ValueId)| Goal { value: *value, loss: Loss::CrossEntropy, target };
         let goals: Vec<Goal> = values.iter().enumerate().map(goal).collect();
-        let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept: &[] };
-        let learns = learning(&graph, &goals, &course)
-            .map_err(|what| Error::new(ErrorKind::Unsupported, format!("family {}: nothing learns over {what}", model.family())))?;
+        let learning = learn(&model, &graph, &goals, rates, &settings.run)?;
         let mut companions = Companions::new(config, tokenizer)?;
         companions.name_class(pairs);
-        let (learning, evaluating) = (learns.into(), evaluating(&graph, &goals).into());
+        let evaluating = evaluating(&graph, &goals).into();
         let preset = if from.is_none() { settings.preset.name } else { "none, but a model" };
         let PretrainSettings { evaluate_on, run, .. } = settings;
         let subject =

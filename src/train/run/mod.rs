@@ -18,12 +18,13 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::random::{Key, Purpose};
+use super::rates::LayerRates;
 use crate::engine::Graph;
 use crate::engine::cpu::{Learner, LearningStep};
-use crate::engine::gradient::{Learning, Rates};
+use crate::engine::gradient::{Course, Goal, Learning, Rates, learning};
 use crate::engine::graph::ValueId;
 use crate::engine::threads::default_threads;
-use crate::error::{ErrorKind, Result, fail};
+use crate::error::{Error, ErrorKind, Result, fail};
 use crate::model::Learnable;
 use checkpoint::Progress;
 pub use event::{Event, Figures};
@@ -43,6 +44,18 @@ impl From<Learning> for Made {
     fn from(made: Learning) -> Made {
         Made { graph: Arc::new(made.graph), losses: made.losses }
     }
+}
+
+/// The graph by which `model` learns `goals` in its own graph `graph`: all of its layers, or those that the settings leave free.
+///
+/// # Errors
+/// `Unsupported` for an operation that has no way back.
+pub(super) fn learn(model: &Learnable, graph: &Graph, goals: &[Goal], rates: Rates, settings: &RunSettings) -> Result<Made> {
+    let layers = LayerRates::new(model, settings.layer_decay, settings.freeze)?;
+    let kept = if settings.recompute { model.hidden_states() } else { &[] };
+    let course = Course { weights: model.weights().len(), learns: &|id| layers.learns(id), rates, kept };
+    let none = |what| Error::new(ErrorKind::Unsupported, format!("family {}: nothing learns over {what}", model.family()));
+    learning(graph, goals, &course).map(Made::from).map_err(none)
 }
 
 /// What an evaluation came to.
@@ -72,13 +85,15 @@ pub(super) struct Run<S> {
     pub learner: Learner,
     companions: Companions,
     settings: RunSettings,
+    rates: LayerRates,
 }
 
 impl<S: Subject> Run<S> {
     /// A run of `model`, which is written with its `companions`.
     pub(super) fn new(subject: S, model: Learnable, companions: Companions, settings: RunSettings) -> Result<Run<S>> {
         let learner = Learner::new(model.weights(), None, settings.threads.unwrap_or_else(default_threads))?;
-        Ok(Run { subject, model, learner, companions, settings })
+        let rates = LayerRates::new(&model, settings.layer_decay, settings.freeze)?;
+        Ok(Run { subject, model, learner, companions, settings, rates })
     }
 
     /// Runs to the last step, or until `stop`; either way ends with a checkpoint and the model in `out`. `resume` takes up the last
@@ -148,16 +163,17 @@ impl<S: Subject> Run<S> {
         let (figures, tokens) = self.subject.learn(&mut self.learner, progress.step, seed)?;
         progress.step += 1;
         progress.tokens += tokens;
-        let norm = self.learner.gradient_norm();
+        let norm = self.learner.gradient_norm(|id| self.rates.learns(id));
         if !(norm.is_finite() && figures.loss.is_finite()) {
             self.learner.forget();
             (progress.skipped, progress.skipped_in_a_row) = (progress.skipped + 1, progress.skipped_in_a_row + 1);
             return Ok(None);
         }
         progress.skipped_in_a_row = 0;
-        let RunSettings { rate, course, steps, decay, beta1, beta2, epsilon, clip, .. } = self.settings;
+        let RunSettings { optimiser, rate, course, steps, decay, beta1, beta2, epsilon, clip, .. } = self.settings;
         let rate = rate * course.factor(progress.step, self.settings.warmup(), steps);
         let step = LearningStep {
+            method: optimiser,
             number: progress.step - progress.skipped,
             rate: rate as f32,
             decay: decay as f32,
@@ -166,7 +182,7 @@ impl<S: Subject> Run<S> {
             epsilon: epsilon as f32,
             clip: (clip / (norm + 1e-6)).min(1.0) as f32,
         };
-        self.learner.step(&step, |_| 1.0)?;
+        self.learner.step(&step, |id| self.rates.of(id))?;
         Ok(Some(Done { figures, norm, rate, tokens }))
     }
 

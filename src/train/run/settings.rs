@@ -1,6 +1,7 @@
 //! How does a model move along its gradients? The options that every run has, each as one row, for flags and files alike.
 
 use super::schedule::Course;
+use crate::engine::cpu::Method;
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::tasks::Setting;
 use crate::tasks::settings::{choice, number, set, threads};
@@ -20,18 +21,26 @@ pub struct RunSettings {
     pub warmup: Option<u64>,
     /// How the rate goes on.
     pub course: Course,
+    /// How gradients become steps.
+    pub optimiser: Method,
     /// Weight decay.
     pub decay: f64,
-    /// AdamW's.
+    /// How slowly the mean of gradients changes.
     pub beta1: f64,
-    /// AdamW's.
+    /// How slowly the mean of their squares changes.
     pub beta2: f64,
-    /// AdamW's.
+    /// Added to the root of the squares.
     pub epsilon: f64,
+    /// From each layer to the one below the rate is multiplied by it.
+    pub layer_decay: f64,
+    /// The lowest layers that do not learn, embeddings with them; 0: embeddings alone.
+    pub freeze: Option<usize>,
     /// The largest norm of gradients; larger ones are scaled down to it.
     pub clip: f64,
     /// Dropout, in place of what config.json says.
     pub dropout: Option<f64>,
+    /// Whether layers are computed again on the way back, to need less memory.
+    pub recompute: bool,
     /// Decides the first weights and dropout.
     pub seed: u64,
     /// Threads; none means as many as this process may use. The result is the same.
@@ -57,12 +66,16 @@ impl Default for RunSettings {
             rate: 5e-4,
             warmup: None,
             course: Course::Linear,
+            optimiser: Method::AdamW,
             decay: 0.01,
             beta1: 0.9,
             beta2: 0.999,
             epsilon: 1e-6,
+            layer_decay: 1.0,
+            freeze: None,
             clip: 1.0,
             dropout: None,
+            recompute: false,
             seed: 42,
             threads: None,
             log_every: 20,
@@ -129,17 +142,54 @@ impl RunSettings {
                 Ok(())
             },
         },
+        Setting {
+            name: "optimiser",
+            values: "adamw or lamb",
+            help: "How gradients become steps; adamw if not given, lamb for batches of thousands",
+            apply: |s, v| {
+                s.optimiser = choice(v, Method::ALL)?;
+                Ok(())
+            },
+        },
         real!(decay in decay, 0.0..=1.0, "a number from 0 to 1", "Weight decay, none on biases and norms; 0.01 if not given"),
-        real!(beta1 in beta1, 0.0..=0.9999, "a number from 0 to 0.9999", "AdamW: how slowly the mean of gradients changes; 0.9 if not given"),
+        real!(beta1 in beta1, 0.0..=0.9999, "a number from 0 to 0.9999", "How slowly the mean of gradients changes; 0.9 if not given"),
         real!(
             beta2 in beta2,
             0.0..=0.99999,
             "a number from 0 to 0.99999",
-            "AdamW: how slowly the mean of their squares changes; 0.999 if not given"
+            "How slowly the mean of their squares changes; 0.999 if not given"
         ),
-        real!(epsilon in epsilon, 1e-12..=1.0, "a number from 1e-12 to 1", "AdamW: added to the root of the squares; 1e-6 if not given"),
+        real!(epsilon in epsilon, 1e-12..=1.0, "a number from 1e-12 to 1", "Added to the root of the squares; 1e-6 if not given"),
+        real!(
+            layer_decay in layer_decay,
+            0.01..=1.0,
+            "a number from 0.01 to 1",
+            "From each layer to the one below, the rate is multiplied by this; 1 if not given"
+        ),
+        Setting {
+            name: "freeze",
+            values: "none, embeddings, or a number of layers",
+            help: "The lowest layers, embeddings with them, that stay as they are; none if not given",
+            apply: |s, v| {
+                s.freeze = match v {
+                    "none" => None,
+                    "embeddings" => Some(0),
+                    layers => Some(number(layers, 1)?),
+                };
+                Ok(())
+            },
+        },
         real!(clip in clip, 1e-9..=1e9, "a number above 0", "The largest norm of all gradients together; 1 if not given"),
         real!(dropout in dropout, 0.0..=0.9, "a share from 0 to 0.9", "Dropout, in place of what config.json says"),
+        Setting {
+            name: "recompute",
+            values: "none or layers",
+            help: "What is computed again on the way back, to need less memory: the same bits in a third more time; none if not given",
+            apply: |s, v| {
+                s.recompute = choice(v, &[("none", false), ("layers", true)])?;
+                Ok(())
+            },
+        },
         Setting {
             name: "seed",
             values: "a whole number",
@@ -192,6 +242,9 @@ impl RunSettings {
             ("clip", self.clip.to_string()),
             ("dropout", format!("{:?}", self.dropout)),
             ("seed", self.seed.to_string()),
+            ("optimiser", format!("{:?}", self.optimiser)),
+            ("layer_decay", self.layer_decay.to_string()),
+            ("freeze", format!("{:?}", self.freeze)),
         ];
         written(&lines)
     }
