@@ -50,12 +50,13 @@ test: ## Run every test; those that need what this machine lacks say SKIPPED and
 	$(CARGO) test --no-fail-fast -- --show-output
 
 check: ## What a change must pass: format, lints, tests, documentation, installation
-	$(BOOTSTRAP) cc c++ readelf nm pip pkg-config
+	$(BOOTSTRAP) cc c++ readelf nm pip pkg-config mpicc mpirun libclang
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --no-default-features --lib -- -D warnings
 	RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" $(CARGO) doc --no-deps --all-features --document-private-items
 	@$(MAKE) --no-print-directory test
+	$(CARGO) test --features mpi --test train machines -- --show-output
 	@sh scripts/check-install.sh
 
 bench: ## Run the benchmarks; benches/README.md has the figures of one machine

@@ -12,6 +12,8 @@ present() {
     c++) command -v c++ >/dev/null && printf '#include <string>\nint main(){return 0;}\n' | c++ -x c++ -fsyntax-only - 2>/dev/null ;;
     pip) python3 -m pip --version >/dev/null 2>&1 ;;
     venv) python3 -c 'import venv, ensurepip' >/dev/null 2>&1 ;;
+    # Bindings are made with it when they are compiled.
+    libclang) [ -n "${LIBCLANG_PATH:-}" ] || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -25,6 +27,8 @@ packages() {
     pip) echo python3 python3-pip ;;
     venv) echo python3 python3-venv ;;
     pkg-config) echo pkg-config ;;
+    mpicc | mpirun) echo libopenmpi-dev openmpi-bin ;;
+    libclang) echo libclang-dev ;;
     *) echo "$1" ;;
     esac
 }

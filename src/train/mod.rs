@@ -18,6 +18,7 @@ pub mod rates;
 pub mod report;
 pub mod run;
 pub mod shards;
+pub mod team;
 pub mod text;
 pub mod vocabulary;
 

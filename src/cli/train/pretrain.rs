@@ -11,6 +11,7 @@ use crate::formats::Source;
 use crate::train::pretrain::{PretrainSettings, Pretraining};
 use crate::train::run::RunSettings;
 use crate::train::shards::Shards;
+use crate::train::team::Team;
 use crate::train::{Corpus, ExampleSettings};
 
 pub(in super::super) const VERB: Verb = Verb {
@@ -50,6 +51,7 @@ fn pretrain(matches: &ArgMatches) -> Outcome {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     let out = path("out").unwrap_or(Path::new(""));
     let resume = matches.get_flag("resume");
+    let team = Team::join()?;
     run::refuse_taken(out, resume)?;
     let (mut settings, mut examples) = (PretrainSettings::default(), ExampleSettings::default());
     if let Some(file) = path("settings") {
@@ -68,9 +70,10 @@ fn pretrain(matches: &ArgMatches) -> Outcome {
     let from = path("model").map(Source::open).transpose()?;
     let log_every = settings.run.log_every;
     let mut pretraining = Pretraining::new(from.as_ref(), &source, corpus, held_out, settings)?;
-    if from.is_some() {
+    if from.is_some() && team.leads() {
         run::tell_made(pretraining.made());
     }
-    run::go(out, resume, log_every, |stop, watch| pretraining.run(out, resume, stop, watch))?;
+    run::go(out, resume, log_every, &team, |stop, watch| pretraining.run(out, resume, &team, stop, watch))?;
+    team.leave();
     Ok(())
 }

@@ -18,6 +18,7 @@ use crate::formats::EventFile;
 use crate::formats::atomic::AtomicFile;
 use crate::train::report;
 use crate::train::run::Event;
+use crate::train::team::Team;
 
 /// `--settings FILE` and `--resume`.
 pub(super) fn flags() -> [Arg; 2] {
@@ -47,15 +48,19 @@ pub(super) fn tell_made(made: &[String]) {
     }
 }
 
-/// Runs `run` in the folder `out`, with its log, until it ends or Ctrl-C stops it.
+/// Runs `run` in the folder `out`, with its log, until it ends or Ctrl-C stops it. Of a team the first process alone writes and tells.
 pub(super) fn go(
     out: &Path,
     resume: bool,
     log_every: u64,
+    team: &Team,
     run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event) -> Result<()>) -> Result<()>,
 ) -> Result<()> {
-    std::fs::create_dir_all(out).map_err(|e| refused(out, &e))?;
     let stop = stop_at_interrupt()?;
+    if !team.leads() {
+        return run(&stop, &mut |_| Ok(()));
+    }
+    std::fs::create_dir_all(out).map_err(|e| refused(out, &e))?;
     let mut log = Log::open(out, resume, log_every)?;
     let done = run(&stop, &mut |event| log.tell(&event));
     log.close()?;

@@ -3,6 +3,7 @@
 //! A step's sequences are cut into parts of a bounded number of tokens. Each cost is divided by the number of costs of the whole step, so that
 //! the parts' gradients add up to that of one large batch.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::Example;
@@ -29,19 +30,19 @@ impl Asked {
     }
 }
 
-/// Cuts a step's examples into parts of at least `part_tokens` tokens, the last aside. Targets: the hidden tokens' ids, then the labels of
-/// sequences if `pairs`.
-pub(super) fn parts(examples: &[Example], asked: Asked, part_tokens: usize, seed: u64, pairs: bool) -> Vec<Part> {
+/// Cuts the share `share` of a step's examples into parts of at least `part_tokens` tokens, the last aside. Targets: the hidden tokens' ids, then the
+/// labels of sequences if `pairs`.
+pub(super) fn parts(examples: &[Example], share: Range<usize>, asked: Asked, part_tokens: usize, seed: u64, pairs: bool) -> Vec<Part> {
     let mut parts = Vec::new();
-    let mut first = 0;
-    while first < examples.len() {
+    let mut first = share.start;
+    while first < share.end {
         let mut tokens = 0;
         let more = |example: &&Example| {
             let goes_on = tokens < part_tokens;
             tokens += example.ids.len();
             goes_on
         };
-        let count = examples[first..].iter().take_while(more).count().max(1);
+        let count = examples[first..share.end].iter().take_while(more).count().max(1);
         parts.push(part(&examples[first..first + count], first, seed, asked, pairs));
         first += count;
     }
@@ -78,7 +79,7 @@ mod tests {
     #[test]
     fn parts_have_their_tokens_and_share_one_factor() {
         let examples: Vec<Example> = (1..=10).map(|i| example(i * 3, i % 3)).collect();
-        let parts = parts(&examples, Asked::of(&examples), 40, 9, true);
+        let parts = parts(&examples, 0..10, Asked::of(&examples), 40, 9, true);
         let tokens: Vec<usize> = parts.iter().map(|p| p.batch.tokens()).collect();
         assert_eq!(tokens.iter().sum::<usize>(), 165);
         assert!(tokens[..tokens.len() - 1].iter().all(|t| *t >= 40), "{tokens:?}");

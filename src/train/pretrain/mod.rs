@@ -14,6 +14,7 @@ use super::examples::Learning as Asks;
 use super::run::folder::Companions;
 use super::run::settings::written;
 use super::run::{DEVIATION, Evaluation, Event, Figures, Made, Run, Subject, learn, rates};
+use super::team::Team;
 use super::{Corpus, Example};
 use crate::engine::cpu::Learner;
 use crate::engine::gradient::{Goal, evaluating};
@@ -81,13 +82,20 @@ impl Pretraining {
         self.run.model.made()
     }
 
-    /// Runs to the last step, or until `stop`; either way ends with a checkpoint and the model in `out`. `resume` takes up the last
+    /// Runs to the last step, or until `stop` in one of the team; either way ends with a checkpoint and the model in `out`. `resume` takes up the last
     /// checkpoint there.
     ///
     /// # Errors
     /// `Io` where files cannot be written, `NonFinite` after too many steps in a row whose numbers were not finite, and as [`Pretraining::new`].
-    pub fn run(&mut self, out: &Path, resume: bool, stop: &AtomicBool, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        self.run.run(out, resume, stop, watch)
+    pub fn run(
+        &mut self,
+        out: &Path,
+        resume: bool,
+        team: &Team,
+        stop: &AtomicBool,
+        watch: &mut dyn FnMut(Event) -> Result<()>,
+    ) -> Result<()> {
+        self.run.run(out, resume, team, stop, watch)
     }
 }
 
@@ -107,18 +115,18 @@ struct Masked {
 }
 
 impl Subject for Masked {
-    fn learn(&mut self, learner: &mut Learner, step: u64, seed: u64) -> Result<(Figures, u64)> {
+    fn learn(&mut self, learner: &mut Learner, team: &Team, step: u64, seed: u64) -> Result<(Figures, u64)> {
         let examples = self.examples(step)?;
-        let figures = self.figures(learner, &examples, seed, true)?;
+        let figures = self.figures(learner, team, &examples, seed, true)?;
         Ok((figures, examples.iter().map(|e| e.ids.len() as u64).sum()))
     }
 
     /// The same held-out examples each time.
-    fn evaluate(&mut self, learner: &mut Learner) -> Result<Option<Evaluation>> {
+    fn evaluate(&mut self, learner: &mut Learner, team: &Team) -> Result<Option<Evaluation>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
         let count = held_out.len().min(self.evaluate_on);
         let examples: Vec<Example> = (0..count).map(|i| held_out.example(0, i)).collect::<Result<_>>()?;
-        let mut figures = self.figures(learner, &examples, 0, false)?;
+        let mut figures = self.figures(learner, team, &examples, 0, false)?;
         figures.named.extend(figures.get("masked_loss").map(|loss| ("perplexity", loss.exp())));
         Ok(Some(Evaluation { merit: -figures.loss, figures }))
     }
@@ -153,14 +161,16 @@ impl Masked {
         (first..first + self.batch as u64).map(|at| self.corpus.example(at / len, (at % len) as usize)).collect()
     }
 
-    /// Runs all parts of some examples.
-    fn figures(&self, learner: &mut Learner, examples: &[Example], seed: u64, learns: bool) -> Result<Figures> {
+    /// Runs all parts of this process's share of some examples.
+    fn figures(&self, learner: &mut Learner, team: &Team, examples: &[Example], seed: u64, learns: bool) -> Result<Figures> {
         let made = if learns { &self.learning } else { &self.evaluating };
         let (mut sums, asked) = (Sums::default(), Asked::of(examples));
-        for Part { batch, lesson } in parts(examples, asked, self.part_tokens, seed, self.pairs) {
+        for Part { batch, lesson } in parts(examples, team.share(examples.len()), asked, self.part_tokens, seed, self.pairs) {
             let costs = learner.run(&made.graph, &made.losses, &batch, &lesson)?;
             sums.add(&costs, &lesson.targets);
         }
+        team.sum(&mut sums.losses);
+        team.sum(&mut sums.right);
         Ok(sums.figures(asked, self.pairs))
     }
 }

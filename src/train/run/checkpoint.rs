@@ -68,7 +68,7 @@ pub(super) fn save(out: &Path, progress: &Progress, learner: &Learner, keep: usi
         let numbers = parts.iter().find(|(name, _)| *name == plan.name).map_or(&[][..], |(_, numbers)| numbers);
         Ok(Bytes::owned(bytes_of(numbers)))
     };
-    safetensors::write(&mut file, &plans, bytes, |_| {})?;
+    safetensors::write(&mut file, &plans, bytes, |_| {}).map_err(|e| e.within(target.join(STATE).display()))?;
     file.commit()?;
     let mut file = folder.file(RUN)?;
     let text = serde_json::to_vec_pretty(progress).map_err(|e| Error::new(ErrorKind::InvalidArgument, e.to_string()))?;

@@ -69,7 +69,7 @@ impl Companions {
             let (id, rows) = places[plan.name.as_str()].clone();
             Ok(Bytes::owned(bytes_of(&learner.weight(id, rows))))
         };
-        safetensors::write(&mut file, &plans, bytes, |_| {})?;
+        safetensors::write(&mut file, &plans, bytes, |_| {}).map_err(|e| e.within(target.display()))?;
         file.commit()?;
         folder.commit()
     }

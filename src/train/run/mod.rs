@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use super::random::{Key, Purpose};
 use super::rates::LayerRates;
+use super::team::Team;
 use crate::engine::Graph;
 use crate::engine::cpu::{Learner, LearningStep};
 use crate::engine::gradient::{Course, Goal, Learning, Rates, learning};
@@ -28,11 +29,14 @@ use crate::error::{Error, ErrorKind, Result, fail};
 use crate::model::Learnable;
 use checkpoint::Progress;
 pub use event::{Event, Figures};
-use folder::Companions;
+use folder::{Companions, bytes_of};
 pub use settings::RunSettings;
 
 /// The deviation of a model from nothing, where its config.json says none.
 pub(super) const DEVIATION: f64 = 0.02;
+
+/// Who is told of what happens.
+pub(super) type Watch<'a> = &'a mut dyn FnMut(Event) -> Result<()>;
 
 /// A graph and what its losses are.
 pub(super) struct Made {
@@ -67,12 +71,12 @@ pub(super) struct Evaluation {
 
 /// What a run learns.
 pub(super) trait Subject {
-    /// Runs the examples of step `step`, from 0, and adds their gradients; what they cost, and how many tokens they had. Chance follows from
-    /// `seed`.
-    fn learn(&mut self, learner: &mut Learner, step: u64, seed: u64) -> Result<(Figures, u64)>;
+    /// Runs this process's share of the examples of step `step`, from 0, and adds their gradients; what all of them cost, and how many tokens they
+    /// had. Chance follows from `seed`.
+    fn learn(&mut self, learner: &mut Learner, team: &Team, step: u64, seed: u64) -> Result<(Figures, u64)>;
 
-    /// Tries the model on what was held out, if anything was.
-    fn evaluate(&mut self, learner: &mut Learner) -> Result<Option<Evaluation>>;
+    /// Tries the model on what was held out, if anything was; each process on its share.
+    fn evaluate(&mut self, learner: &mut Learner, team: &Team) -> Result<Option<Evaluation>>;
 
     /// The settings that decide what is learned, a line each, beside those of the run.
     fn fingerprint(&self) -> String;
@@ -96,19 +100,21 @@ impl<S: Subject> Run<S> {
         Ok(Run { subject, model, learner, companions, settings, rates })
     }
 
-    /// Runs to the last step, or until `stop`; either way ends with a checkpoint and the model in `out`. `resume` takes up the last
-    /// checkpoint there.
-    pub(super) fn run(&mut self, out: &Path, resume: bool, stop: &AtomicBool, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+    /// Runs to the last step, or until `stop` in one of the team; either way ends with a checkpoint and the model in `out`, which the first process
+    /// writes. `resume` takes up the last checkpoint there.
+    pub(super) fn run(&mut self, out: &Path, resume: bool, team: &Team, stop: &AtomicBool, watch: Watch<'_>) -> Result<()> {
         let settings = format!("{}\n{}", self.subject.fingerprint(), self.settings.fingerprint());
         let mut progress =
             if resume { checkpoint::load(out, &settings, &mut self.learner)? } else { Progress { settings, ..Progress::default() } };
         if resume {
             watch(Event::Resumed { step: progress.step })?;
         }
+        team.agree("command or corpus", || progress.settings.clone().into_bytes())?;
+        team.agree("model or checkpoint", || bytes_of(self.learner.state().numbers))?;
         let (started, tokens_before) = (Instant::now(), progress.tokens);
         let mut saved = progress.step;
-        while progress.step < self.settings.steps && !stop.load(Ordering::Relaxed) {
-            let done = self.step(&mut progress)?;
+        while progress.step < self.settings.steps && !team.any(stop.load(Ordering::Relaxed)) {
+            let done = self.step(team, &mut progress)?;
             let seconds = started.elapsed().as_secs_f64();
             match done {
                 Some(Done { figures, norm, rate, tokens }) => watch(Event::Step {
@@ -127,15 +133,15 @@ impl<S: Subject> Run<S> {
             }
             let last = progress.step == self.settings.steps;
             if progress.step % self.settings.evaluate_every == 0 || last {
-                self.evaluate(out, &mut progress, watch)?;
+                self.evaluate(out, team, &mut progress, watch)?;
             }
             if progress.step % self.settings.save_every == 0 || last {
-                self.save(out, &progress, watch)?;
+                self.save(out, team, &progress, watch)?;
                 saved = progress.step;
             }
         }
         if saved != progress.step || progress.step == 0 {
-            self.save(out, &progress, watch)?;
+            self.save(out, team, &progress, watch)?;
         }
         Ok(())
     }
@@ -151,16 +157,20 @@ impl<S: Subject> Run<S> {
         fail(ErrorKind::NonFinite, told)
     }
 
-    fn save(&self, out: &Path, progress: &Progress, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
+    fn save(&self, out: &Path, team: &Team, progress: &Progress, watch: Watch<'_>) -> Result<()> {
+        if !team.leads() {
+            return Ok(());
+        }
         checkpoint::save(out, progress, &self.learner, self.settings.keep)?;
         self.companions.write(&out.join("model"), &self.model, &self.learner)?;
         watch(Event::Saved { step: progress.step })
     }
 
     /// One step; `None` where it was skipped.
-    fn step(&mut self, progress: &mut Progress) -> Result<Option<Done>> {
+    fn step(&mut self, team: &Team, progress: &mut Progress) -> Result<Option<Done>> {
         let seed = Key::new(self.settings.seed, Purpose::Dropout, &[progress.step + 1]).bits(0);
-        let (figures, tokens) = self.subject.learn(&mut self.learner, progress.step, seed)?;
+        let (figures, tokens) = self.subject.learn(&mut self.learner, team, progress.step, seed)?;
+        team.sum_gradients(self.learner.gradients_mut());
         progress.step += 1;
         progress.tokens += tokens;
         let norm = self.learner.gradient_norm(|id| self.rates.learns(id));
@@ -186,12 +196,14 @@ impl<S: Subject> Run<S> {
         Ok(Some(Done { figures, norm, rate, tokens }))
     }
 
-    fn evaluate(&mut self, out: &Path, progress: &mut Progress, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
-        let Some(Evaluation { figures, merit }) = self.subject.evaluate(&mut self.learner)? else { return Ok(()) };
+    fn evaluate(&mut self, out: &Path, team: &Team, progress: &mut Progress, watch: Watch<'_>) -> Result<()> {
+        let Some(Evaluation { figures, merit }) = self.subject.evaluate(&mut self.learner, team)? else { return Ok(()) };
         let best = !merit.is_nan() && progress.best.is_none_or(|best| merit > best);
         if best {
             progress.best = Some(merit);
-            self.companions.write(&out.join("best"), &self.model, &self.learner)?;
+            if team.leads() {
+                self.companions.write(&out.join("best"), &self.model, &self.learner)?;
+            }
         }
         watch(Event::Evaluated { step: progress.step, figures, best })
     }

@@ -167,6 +167,11 @@ impl Learner {
         self.shared.weights.unpacked(id, &self.gradients, 0..*rows, *row_len)
     }
 
+    /// All gradients, in a layout of the learner's own; other learners of the same model have it, too.
+    pub fn gradients_mut(&mut self) -> &mut [f32] {
+        &mut self.gradients
+    }
+
     /// What a checkpoint keeps.
     pub fn state(&self) -> State<'_> {
         let numbers = &self.shared.weights.numbers()[..self.gradients.len()];

@@ -1,6 +1,6 @@
 """Prints what TensorBoard reads of the event files in a folder: {tag: [[step, value], ...]}.
 
-Run: python tests/train/tensorboard.py FOLDER      (tensorboard 2.21; `tests/train.rs` does so where Python has it)
+Run: python tests/train/read_events.py FOLDER      (tensorboard 2.21; `tests/train.rs` does so where Python has it)
 """
 import json
 import sys
