@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::EventFile;
 use crate::formats::atomic::AtomicFile;
 use crate::train::report;
-use crate::train::run::Event;
+use crate::train::run::{Event, begun};
 use crate::train::team::Team;
 
 /// `--settings FILE` and `--resume`.
@@ -34,7 +34,7 @@ pub(super) fn flags() -> [Arg; 2] {
 
 /// Refuses a folder that has another run in it.
 pub(super) fn refuse_taken(out: &Path, resume: bool) -> Result<()> {
-    if !resume && out.join("checkpoints").exists() {
+    if !resume && begun(out) {
         let told = format!("{} holds a run; go on with it by --resume, or give the name of a new folder", out.display());
         return fail(ErrorKind::InvalidArgument, told);
     }

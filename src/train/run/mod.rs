@@ -217,6 +217,11 @@ struct Done {
     tokens: u64,
 }
 
+/// Whether there is a checkpoint in `out`, from which a run could go on. One that ended before its first has left nothing.
+pub fn begun(out: &Path) -> bool {
+    !checkpoint::steps(out).is_empty()
+}
+
 /// Dropout as config.json says, or `dropout`.
 pub(super) fn rates(config: &Value, dropout: Option<f64>) -> Rates {
     let said = |names: &[&str]| names.iter().find_map(|name| config[*name].as_f64()).unwrap_or(0.0);
