@@ -30,7 +30,7 @@ fn main() {
     let (graph, values) = model.graph(&[Kind::FillMask, Kind::NextSentence]).expect("heads");
     let goals: Vec<Goal> =
         values.iter().enumerate().map(|(i, value)| Goal { value: *value, loss: Loss::CrossEntropy, target: i }).collect();
-    let rates = Rates { hidden: 0.1, attention: 0.1 };
+    let rates = Rates { hidden: 0.1, attention: 0.1, head: 0.0 };
     let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept: &[] };
     let made = learning(&graph, &goals, &course).expect("a way back");
     let (graph, losses) = (Arc::new(made.graph), made.losses);

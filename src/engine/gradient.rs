@@ -25,6 +25,8 @@ pub struct Rates {
     pub hidden: f32,
     /// Of attention's weights.
     pub attention: f32,
+    /// Of what the last layer of a head reads.
+    pub head: f32,
 }
 
 /// A graph that learns.
@@ -95,9 +97,21 @@ impl Forward {
             let node = model.node(value);
             let fused = goals.iter().any(|goal| goal.value == value && vocabulary(model, goal).is_some());
             // Scores that only a loss reads are never a value; nothing refers to their place.
-            let place = if fused { ValueId::default() } else { self.append(node, rates) };
+            let place = if fused { ValueId::default() } else { self.append_behind(node, goals.iter().any(|g| g.value == value), rates) };
             self.places.push(place);
         }
+    }
+
+    /// Appends an operation; the last layer of a head reads its input with dropout.
+    fn append_behind(&mut self, node: &Node, is_last: bool, rates: Rates) -> ValueId {
+        let Op::Linear { input, .. } = &node.op else { return self.append(node, rates) };
+        let read = self.places[input.index()];
+        if is_last {
+            self.places[input.index()] = self.drop(read, rates.head);
+        }
+        let place = self.append(node, rates);
+        self.places[input.index()] = read;
+        place
     }
 
     fn append(&mut self, node: &Node, rates: Rates) -> ValueId {

@@ -61,6 +61,15 @@ pub fn heads(model_type: &str) -> Vec<(Kind, bool)> {
     found
 }
 
+/// What the names of tensors begin with that belong to heads of other kinds than `kinds`, and to none of these.
+#[cfg(feature = "train")]
+pub(super) fn tensors_of_others(config: &Value, kinds: &[Kind]) -> Vec<&'static str> {
+    let model_type = config["model_type"].as_str().unwrap_or("");
+    let rows = || FAMILIES.iter().filter(|f| f.model_types.contains(&model_type)).flat_map(|f| f.heads);
+    let wanted: Vec<&str> = rows().filter(|row| kinds.contains(&row.kind)).map(|row| row.tensors).collect();
+    rows().map(|row| row.tensors).filter(|tensors| !wanted.contains(tensors)).collect()
+}
+
 /// Builds the trunk that `config` describes from the loader's tensors.
 ///
 /// # Errors

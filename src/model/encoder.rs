@@ -13,7 +13,7 @@ use super::loader::Loader;
 use super::pooling::{LayerChoice, Pooling, PoolingModule};
 use super::sparse::SparseModule;
 use super::trunk::{Sizes, Trunk};
-use crate::engine::graph::{Op, Reduce, ValueId};
+use crate::engine::graph::{Op, ValueId};
 use crate::engine::{Batch, Calibration, Engine, Graph, Precision};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{SentenceModules, Weights};
@@ -109,7 +109,7 @@ impl Encoder {
             }
             Output::Pooled(layers, modes) => {
                 let hidden = self.layers(&mut graph, *layers)?;
-                let pooled = modes.iter().map(|m| self.pool(&mut graph, hidden, *m)).collect::<Result<_>>()?;
+                let pooled = modes.iter().map(|m| self.trunk.append_pooling(&mut graph, hidden, *m)).collect::<Result<_>>()?;
                 let all = graph.concat(pooled);
                 let dense = if self.late { &[][..] } else { &self.dense[..] };
                 dense.iter().try_fold(all, |value, dense| dense.append(&mut graph, value))?
@@ -169,19 +169,6 @@ impl Encoder {
             LayerChoice::Mean(_) => graph.mean(states),
             LayerChoice::Last | LayerChoice::One(_) | LayerChoice::Concat(_) => graph.concat(states),
         })
-    }
-
-    fn pool(&self, graph: &mut Graph, hidden: ValueId, mode: Pooling) -> Result<ValueId> {
-        let reduce = match mode {
-            Pooling::Mean => Reduce::Mean,
-            Pooling::Cls => Reduce::First,
-            Pooling::Max => Reduce::Max,
-            Pooling::MeanSqrtLen => Reduce::MeanSqrtLen,
-            Pooling::Last => Reduce::Last,
-            Pooling::WeightedMean => Reduce::WeightedMean,
-            Pooling::Pooler => return self.trunk.append_pooler(graph, hidden),
-        };
-        Ok(graph.pool(hidden, reduce))
     }
 
     /// The family's name.

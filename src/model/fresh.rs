@@ -16,8 +16,12 @@ pub struct Fresh {
     pub deviation: f32,
     /// Heads that the model shall have.
     pub heads: Vec<Kind>,
-    /// How many labels a head tells apart that is made.
+    /// How many labels a head tells apart that is made; one of the checkpoint that tells another number apart is made anew.
     pub labels: usize,
+    /// Whether the layer that tells labels apart is made anew in any case: the checkpoint's labels are others.
+    pub anew: bool,
+    /// Whether the checkpoint's other heads are left out.
+    pub alone: bool,
 }
 
 impl Fresh {

@@ -319,6 +319,9 @@ fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) ->
 fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) -> Result<(Layer, usize)> {
     match row {
         LayerRow::Linear { name, width, activation } => {
+            if matches!(width, Width::Labels) {
+                loader.drop_other_labels(name);
+            }
             let weight = format!("{name}.weight");
             let outputs = width.of(&weight, config, loader, ground)?;
             let activation = activation.read(config)?;
@@ -327,6 +330,9 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
             Ok((Layer::Linear { weight, bias, activation, width: outputs }, outputs))
         }
         LayerRow::Plain { name, width } => {
+            if matches!(width, Width::Labels) {
+                loader.drop_other_labels(name);
+            }
             let weight = format!("{name}.weight");
             let outputs = width.of(&weight, config, loader, ground)?;
             let weight = loader.head(&weight, outputs, inputs)?;

@@ -10,6 +10,7 @@ use super::config;
 use super::fresh::Fresh;
 use super::heads::Kind;
 use super::loader::{Loader, Part};
+use super::pooling::Pooling;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Bias, Op, ValueId, WeightId};
 use crate::engine::{Graph, Weight};
@@ -32,6 +33,9 @@ impl Learnable {
     pub fn new(config: &Value, tensors: Weights, fresh: Fresh) -> Result<Learnable> {
         let mut loader = Loader::new(tensors, None);
         let heads = fresh.heads.clone();
+        if fresh.alone {
+            config::tensors_of_others(config, &heads).into_iter().for_each(|beginning| loader.drop_all(beginning));
+        }
         loader.make_missing(fresh);
         let trunk = config::build(config, &mut loader)?;
         if let Some(kind) = heads.iter().find(|kind| trunk.heads.iter().all(|head| head.kind != **kind)) {
@@ -69,9 +73,21 @@ impl Learnable {
         Ok((graph, values))
     }
 
-    /// The embeddings' output, then each layer's, in every graph of [`Learnable::graph`].
+    /// The embeddings' output, then each layer's, in every graph of [`Learnable::graph`] and [`Learnable::vectors`].
     pub fn hidden_states(&self) -> &[ValueId] {
         &self.trunk.hidden_states
+    }
+
+    /// The graph of one vector a text, pooled by all of `modes`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a pooler that the model lacks.
+    pub fn vectors(&self, modes: &[Pooling]) -> Result<(Graph, ValueId)> {
+        let mut graph = self.trunk.graph.clone();
+        let hidden = self.trunk.last_hidden_state();
+        let pooled = modes.iter().map(|mode| self.trunk.append_pooling(&mut graph, hidden, *mode)).collect::<Result<_>>()?;
+        let all = graph.concat(pooled);
+        Ok((graph, all))
     }
 
     /// The family's name.

@@ -33,8 +33,11 @@ pub(super) struct Loader {
     invented: Vec<String>,
     /// Heads that are made, too.
     wanted: Vec<Kind>,
-    /// How many labels they tell apart.
+    /// How many labels they tell apart, and whether the checkpoint's are others.
     labels: usize,
+    anew: bool,
+    /// Whether what no wanted head reads is left out.
+    alone: bool,
 }
 
 /// A tensor that a weight is made of.
@@ -70,6 +73,8 @@ impl Loader {
             invented: Vec::new(),
             wanted: Vec::new(),
             labels: 0,
+            anew: false,
+            alone: false,
         }
     }
 
@@ -77,7 +82,7 @@ impl Loader {
     #[cfg(feature = "train")]
     pub(super) fn make_missing(&mut self, fresh: Fresh) {
         self.wanted.clone_from(&fresh.heads);
-        self.labels = fresh.labels;
+        (self.labels, self.anew, self.alone) = (fresh.labels, fresh.anew, fresh.alone);
         self.fresh = Some(fresh);
     }
 
@@ -89,6 +94,30 @@ impl Loader {
     /// How many labels a head tells apart that is made; 0 where none is.
     pub(super) fn labels(&self) -> usize {
         self.labels
+    }
+
+    /// Drops the layer `name` that tells labels apart, if others are wanted: it is made anew.
+    pub(super) fn drop_other_labels(&mut self, name: &str) {
+        let weight = format!("{name}.weight");
+        let others = self.rows(&weight).is_some_and(|rows| self.labels > 0 && (self.anew || rows != self.labels));
+        if others {
+            for tensor in [weight, format!("{name}.bias")] {
+                self.tensors.take(&format!("{}{tensor}", self.prefix));
+            }
+        }
+    }
+
+    /// Drops the part of the trunk called `name`, which no wanted head reads, if such parts are left out.
+    pub(super) fn drop_idle(&mut self, name: &str) {
+        if self.alone {
+            self.drop_all(&format!("{}{name}.", self.prefix));
+        }
+    }
+
+    /// Drops tensors whose names begin so.
+    pub(super) fn drop_all(&mut self, beginning: &str) {
+        let names: Vec<String> = self.tensors.names().filter(|name| name.starts_with(beginning)).map(str::to_owned).collect();
+        names.iter().for_each(|name| drop(self.tensors.take(name)));
     }
 
     /// Names of the tensors that were made.

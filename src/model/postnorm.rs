@@ -433,6 +433,9 @@ impl<'a, 'c> Builder<'a, 'c> {
             return Ok(Some(Pooler::First));
         }
         let wanted = self.family.heads.iter().any(|row| row.input == Input::Pooler && self.loader.wants(row.kind));
+        if !wanted && let Some(name) = self.family.pooler {
+            self.loader.drop_idle(name);
+        }
         let is_there = |name: &&str| wanted || self.loader.has(&format!("{name}.weight"));
         let Some(name) = self.family.pooler.filter(is_there) else { return Ok(None) };
         let hidden = self.sizes.hidden;

@@ -2,6 +2,7 @@
 
 use super::heads::{Head, Input, Kind};
 use super::languages::Languages;
+use super::pooling::Pooling;
 use crate::engine::Graph;
 use crate::engine::graph::{Activation, Reduce, ValueId, WeightId};
 use crate::error::{ErrorKind, Result, fail};
@@ -63,12 +64,17 @@ pub struct Trunk {
 impl Trunk {
     /// The last hidden state that a head of this kind reads.
     pub(super) fn read_by(&self, kind: Kind) -> ValueId {
-        self.of_heads.iter().find(|(of, _)| *of == kind).map_or(self.hidden_states[self.sizes.layers], |(_, state)| *state)
+        self.of_heads.iter().find(|(of, _)| *of == kind).map_or_else(|| self.last_hidden_state(), |(_, state)| *state)
+    }
+
+    /// The last layer's output.
+    pub(super) fn last_hidden_state(&self) -> ValueId {
+        self.hidden_states[self.sizes.layers]
     }
 
     /// A state that needs every weight of the trunk: looking otherwise may take more of them.
     pub(super) fn of_all_weights(&self) -> ValueId {
-        self.of_heads.first().map_or(self.hidden_states[self.sizes.layers], |(_, state)| *state)
+        self.of_heads.first().map_or_else(|| self.last_hidden_state(), |(_, state)| *state)
     }
 
     /// Appends a head to a graph that begins with the trunk's.
@@ -83,6 +89,20 @@ impl Trunk {
             Input::Picked => graph.pick(hidden),
         };
         Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value, input)))
+    }
+
+    /// Appends the pooling of a hidden state into one vector a sequence.
+    pub(super) fn append_pooling(&self, graph: &mut Graph, hidden: ValueId, mode: Pooling) -> Result<ValueId> {
+        let reduce = match mode {
+            Pooling::Mean => Reduce::Mean,
+            Pooling::Cls => Reduce::First,
+            Pooling::Max => Reduce::Max,
+            Pooling::MeanSqrtLen => Reduce::MeanSqrtLen,
+            Pooling::Last => Reduce::Last,
+            Pooling::WeightedMean => Reduce::WeightedMean,
+            Pooling::Pooler => return self.append_pooler(graph, hidden),
+        };
+        Ok(graph.pool(hidden, reduce))
     }
 
     /// Appends the pooler over one hidden state.

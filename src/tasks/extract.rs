@@ -15,7 +15,7 @@ use crate::tokenizer::{Content, Encoded, Limit, OffsetMap, Truncation};
 
 /// Tokens of an answer, of a window, and of what windows share, unless a request says otherwise: those of the reference.
 const LONGEST_ANSWER: usize = 15;
-const LONGEST_WINDOW: usize = 384;
+pub(crate) const LONGEST_WINDOW: usize = 384;
 const MOST_OVERLAP: usize = 128;
 
 /// A part of a context.

@@ -43,6 +43,8 @@ pub use classify::{Classes, Classified, LabelScore};
 pub use cosine::cosine;
 pub use describe::{Description, HeadDescription, Memory};
 pub use encode::{Embeddings, TextReport, Vectors};
+#[cfg(feature = "train")]
+pub(crate) use extract::LONGEST_WINDOW;
 pub use extract::{Answer, Answers, Extracted};
 pub use fill_mask::{Blank, Fill, Filled, Fills, MOST_FILLS};
 pub use heads::InputReport;

@@ -6,8 +6,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use clap::builder::ArgAction;
 use clap::{Arg, value_parser};
@@ -49,13 +49,13 @@ pub(super) fn tell_made(made: &[String]) {
 }
 
 /// Runs `run` in the folder `out`, with its log, until it ends or Ctrl-C stops it. Of a team the first process alone writes and tells.
-pub(super) fn go(
+pub(super) fn go<T>(
     out: &Path,
     resume: bool,
     log_every: u64,
     team: &Team,
-    run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event) -> Result<()>) -> Result<()>,
-) -> Result<()> {
+    run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event) -> Result<()>) -> Result<T>,
+) -> Result<T> {
     let stop = stop_at_interrupt()?;
     if !team.leads() {
         return run(&stop, &mut |_| Ok(()));
@@ -66,16 +66,20 @@ pub(super) fn go(
     log.close()?;
     // Why a run failed is told before why its report could not be drawn.
     let drawn = report::write(out);
-    done?;
+    let done = done?;
     drawn?;
     if stop.load(Ordering::Relaxed) {
         let _ = writeln!(std::io::stderr(), "stopped; go on with --resume");
     }
-    Ok(())
+    Ok(done)
 }
 
-/// A switch that the first Ctrl-C sets.
+/// A switch that the first Ctrl-C sets; the same for all runs of a command.
 fn stop_at_interrupt() -> Result<Arc<AtomicBool>> {
+    static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(stop) = STOP.get() {
+        return Ok(Arc::clone(stop));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
     let refused = |e| Error::new(ErrorKind::Io, format!("cannot wait for Ctrl-C: {e}"));
@@ -86,7 +90,7 @@ fn stop_at_interrupt() -> Result<Arc<AtomicBool>> {
         }
     })
     .map_err(refused)?;
-    Ok(stop)
+    Ok(Arc::clone(STOP.get_or_init(|| stop)))
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Error {
@@ -167,7 +171,7 @@ fn scalars(event: &Event) -> Option<(u64, Vec<(String, f32)>)> {
         Event::Resumed { .. } | Event::Skipped { .. } | Event::Saved { .. } => return None,
     };
     let named = figures.named.iter().filter(|(name, _)| *name != "loss");
-    let all = [("loss", figures.loss)].into_iter().chain(named.copied()).chain(more);
+    let all = [("loss", figures.loss)].into_iter().chain(named.map(|(name, figure)| (name.as_ref(), *figure))).chain(more);
     Some((step, all.map(|(name, figure)| (format!("{group}/{name}"), figure as f32)).collect()))
 }
 

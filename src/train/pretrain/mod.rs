@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 use super::examples::Learning as Asks;
 use super::run::folder::Companions;
 use super::run::settings::written;
-use super::run::{DEVIATION, Evaluation, Event, Figures, Made, Run, Subject, learn, rates};
+use super::run::{DEVIATION, Evaluation, Event, Figures, Made, Run, Subject, Write, learn, rates};
 use super::team::Team;
 use super::{Corpus, Example};
 use crate::engine::cpu::Learner;
@@ -68,7 +68,7 @@ impl Pretraining {
         let goals: Vec<Goal> = values.iter().enumerate().map(goal).collect();
         let learning = learn(&model, &graph, &goals, rates, &settings.run)?;
         let mut companions = Companions::new(config, tokenizer)?;
-        companions.name_class(pairs);
+        companions.name_class(if pairs { "ForPreTraining" } else { "ForMaskedLM" });
         let evaluating = evaluating(&graph, &goals).into();
         let preset = if from.is_none() { settings.preset.name } else { "none, but a model" };
         let PretrainSettings { evaluate_on, run, .. } = settings;
@@ -95,7 +95,7 @@ impl Pretraining {
         stop: &AtomicBool,
         watch: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<()> {
-        self.run.run(out, resume, team, stop, watch)
+        self.run.run(out, resume, team, stop, watch).map(|_| ())
     }
 }
 
@@ -122,12 +122,12 @@ impl Subject for Masked {
     }
 
     /// The same held-out examples each time.
-    fn evaluate(&mut self, learner: &mut Learner, team: &Team) -> Result<Option<Evaluation>> {
+    fn evaluate(&mut self, learner: &mut Learner, team: &Team, _: Write<'_>) -> Result<Option<Evaluation>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
         let count = held_out.len().min(self.evaluate_on);
         let examples: Vec<Example> = (0..count).map(|i| held_out.example(0, i)).collect::<Result<_>>()?;
         let mut figures = self.figures(learner, team, &examples, 0, false)?;
-        figures.named.extend(figures.get("masked_loss").map(|loss| ("perplexity", loss.exp())));
+        figures.named.extend(figures.get("masked_loss").map(|loss| ("perplexity".into(), loss.exp())));
         Ok(Some(Evaluation { merit: -figures.loss, figures }))
     }
 
@@ -200,7 +200,7 @@ impl Sums {
             named.push(("pair_loss", mean(self.losses[1], asked.pairs)));
             named.push(("pair_accuracy", mean(self.right[1], asked.pairs)));
         }
-        Figures { loss: named.iter().step_by(2).map(|(_, loss)| loss).sum(), named }
+        Figures::of(named.iter().step_by(2).map(|(_, loss)| loss).sum(), named)
     }
 }
 

@@ -28,6 +28,9 @@ pub(super) struct Progress {
     pub skipped_in_a_row: usize,
     /// The merit of the best evaluation so far.
     pub best: Option<f64>,
+    /// Evaluations since then.
+    #[serde(default)]
+    pub without_gain: u64,
     /// The settings that decide the run.
     pub settings: String,
 }

@@ -1,5 +1,7 @@
 //! What is told of a run, step by step? The log's lines, and what a person sees.
 
+use std::borrow::Cow;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
@@ -9,10 +11,15 @@ pub struct Figures {
     /// What the run makes small.
     pub loss: f64,
     /// Every figure under the name that the log has it by, in order.
-    pub named: Vec<(&'static str, f64)>,
+    pub named: Vec<(Cow<'static, str>, f64)>,
 }
 
 impl Figures {
+    /// These figures, of which the run makes `loss` small.
+    pub fn of<N: Into<Cow<'static, str>>>(loss: f64, named: Vec<(N, f64)>) -> Figures {
+        Figures { loss, named: named.into_iter().map(|(name, figure)| (name.into(), figure)).collect() }
+    }
+
     /// The figure called `name`.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.named.iter().find(|(known, _)| *known == name).map(|(_, figure)| *figure)

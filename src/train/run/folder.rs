@@ -31,21 +31,34 @@ pub(in crate::train) struct Companions {
 impl Companions {
     /// `config`, and the tokenizer's files in `source`.
     pub(in crate::train) fn new(config: Value, source: &Source) -> Result<Companions> {
-        let mut files = Vec::new();
-        for name in TOKENIZER.iter().chain(huggingface::PIECES) {
-            if let Some(bytes) = source.read(name)? {
-                files.push(((*name).to_owned(), bytes));
-            }
-        }
-        Ok(Companions { config, files })
+        let mut companions = Companions { config, files: Vec::new() };
+        companions.take(source, &[TOKENIZER, huggingface::PIECES].concat())?;
+        Ok(companions)
     }
 
-    /// Names the class whose heads the model has, as far as what config.json says allows it to be told.
-    pub(in crate::train) fn name_class(&mut self, pairs: bool) {
-        let Some(said) = self.config["architectures"][0].as_str() else { return };
-        let family = said.split("For").next().unwrap_or(said);
-        let family = family.strip_suffix("Model").unwrap_or(family);
-        self.config["architectures"] = json!([format!("{family}{}", if pairs { "ForPreTraining" } else { "ForMaskedLM" })]);
+    /// Takes those of these files that `source` has.
+    pub(in crate::train) fn take(&mut self, source: &Source, names: &[&str]) -> Result<()> {
+        for name in names {
+            if let Some(bytes) = source.read(name)? {
+                self.files.push(((*name).to_owned(), bytes));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is a file of this name.
+    pub(in crate::train) fn has(&self, name: &str) -> bool {
+        self.files.iter().any(|(known, _)| known == name)
+    }
+
+    /// Adds a file.
+    pub(in crate::train) fn add(&mut self, name: &str, text: String) {
+        self.files.push((name.to_owned(), Bytes::owned(text.into_bytes())));
+    }
+
+    /// Names the class whose heads the model has, `ForMaskedLM` behind the family's name.
+    pub(in crate::train) fn name_class(&mut self, ending: &str) {
+        name_class(&mut self.config, ending);
     }
 
     /// Writes the model into `target`, in place of an earlier one.
@@ -73,6 +86,45 @@ impl Companions {
         file.commit()?;
         folder.commit()
     }
+}
+
+/// Copies a model that was written into another folder, in place of an earlier one.
+///
+/// # Errors
+/// `Io` where it cannot be read or written; `InvalidArgument` where something else is in the way.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    let source = Source::open(from)?;
+    let names: BTreeSet<String> = files_below(from, from)?;
+    let folder = AtomicFolder::replacing(to, names.clone())?;
+    for name in &names {
+        if let Some(bytes) = source.read(name)? {
+            write_file(&folder, name, &bytes)?;
+        }
+    }
+    folder.commit()
+}
+
+/// The files of a folder, by their names relative to `root`.
+fn files_below(folder: &Path, root: &Path) -> Result<BTreeSet<String>> {
+    let refused = |e: std::io::Error| Error::new(ErrorKind::Io, format!("{}: {e}", folder.display()));
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).map_err(refused)? {
+        let path = entry.map_err(refused)?.path();
+        if path.is_dir() {
+            found.append(&mut files_below(&path, root)?);
+        } else if let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str) {
+            found.insert(name.to_owned());
+        }
+    }
+    Ok(found)
+}
+
+/// Names a class of `transformers` that ends so, as far as what config.json says allows the family's name to be told.
+pub(in crate::train) fn name_class(config: &mut Value, ending: &str) {
+    let Some(said) = config["architectures"][0].as_str() else { return };
+    let family = said.split("For").next().unwrap_or(said);
+    let family = family.strip_suffix("Model").unwrap_or(family);
+    config["architectures"] = json!([format!("{family}{ending}")]);
 }
 
 /// Numbers as files hold them.

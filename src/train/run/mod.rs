@@ -10,7 +10,7 @@ pub(super) mod folder;
 pub mod schedule;
 pub(super) mod settings;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -29,6 +29,7 @@ use crate::error::{Error, ErrorKind, Result, fail};
 use crate::model::Learnable;
 use checkpoint::Progress;
 pub use event::{Event, Figures};
+pub use folder::copy as copy_model;
 use folder::{Companions, bytes_of};
 pub use settings::RunSettings;
 
@@ -37,6 +38,9 @@ pub(super) const DEVIATION: f64 = 0.02;
 
 /// Who is told of what happens.
 pub(super) type Watch<'a> = &'a mut dyn FnMut(Event) -> Result<()>;
+
+/// Writes the model as a learner has it, and says into which folder.
+pub(super) type Write<'a> = &'a dyn Fn(&Learner) -> Result<PathBuf>;
 
 /// A graph and what its losses are.
 pub(super) struct Made {
@@ -75,8 +79,9 @@ pub(super) trait Subject {
     /// had. Chance follows from `seed`.
     fn learn(&mut self, learner: &mut Learner, team: &Team, step: u64, seed: u64) -> Result<(Figures, u64)>;
 
-    /// Tries the model on what was held out, if anything was; each process on its share.
-    fn evaluate(&mut self, learner: &mut Learner, team: &Team) -> Result<Option<Evaluation>>;
+    /// Tries the model on what was held out, if anything was; each process on its share. `write` writes the model as it is now and says into which
+    /// folder.
+    fn evaluate(&mut self, learner: &mut Learner, team: &Team, write: Write<'_>) -> Result<Option<Evaluation>>;
 
     /// The settings that decide what is learned, a line each, beside those of the run.
     fn fingerprint(&self) -> String;
@@ -101,9 +106,10 @@ impl<S: Subject> Run<S> {
     }
 
     /// Runs to the last step, or until `stop` in one of the team; either way ends with a checkpoint and the model in `out`, which the first process
-    /// writes. `resume` takes up the last checkpoint there.
-    pub(super) fn run(&mut self, out: &Path, resume: bool, team: &Team, stop: &AtomicBool, watch: Watch<'_>) -> Result<()> {
+    /// writes. `resume` takes up the last checkpoint there. Returns the merit of the best evaluation.
+    pub(super) fn run(&mut self, out: &Path, resume: bool, team: &Team, stop: &AtomicBool, watch: Watch<'_>) -> Result<Option<f64>> {
         let settings = format!("{}\n{}", self.subject.fingerprint(), self.settings.fingerprint());
+        std::fs::create_dir_all(out).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", out.display())))?;
         let mut progress =
             if resume { checkpoint::load(out, &settings, &mut self.learner)? } else { Progress { settings, ..Progress::default() } };
         if resume {
@@ -113,7 +119,7 @@ impl<S: Subject> Run<S> {
         team.agree("model or checkpoint", || bytes_of(self.learner.state().numbers))?;
         let (started, tokens_before) = (Instant::now(), progress.tokens);
         let mut saved = progress.step;
-        while progress.step < self.settings.steps && !team.any(stop.load(Ordering::Relaxed)) {
+        while progress.step < self.settings.steps && !self.is_enough(&progress) && !team.any(stop.load(Ordering::Relaxed)) {
             let done = self.step(team, &mut progress)?;
             let seconds = started.elapsed().as_secs_f64();
             match done {
@@ -143,7 +149,12 @@ impl<S: Subject> Run<S> {
         if saved != progress.step || progress.step == 0 {
             self.save(out, team, &progress, watch)?;
         }
-        Ok(())
+        Ok(progress.best)
+    }
+
+    /// Whether the model has not become better for so long that it will not.
+    fn is_enough(&self, progress: &Progress) -> bool {
+        self.settings.patience > 0 && progress.without_gain >= self.settings.patience
     }
 
     fn refuse_too_many(&self, progress: &Progress) -> Result<()> {
@@ -197,14 +208,20 @@ impl<S: Subject> Run<S> {
     }
 
     fn evaluate(&mut self, out: &Path, team: &Team, progress: &mut Progress, watch: Watch<'_>) -> Result<()> {
-        let Some(Evaluation { figures, merit }) = self.subject.evaluate(&mut self.learner, team)? else { return Ok(()) };
+        let write = |learner: &Learner| {
+            let folder = out.join("model");
+            self.companions.write(&folder, &self.model, learner)?;
+            Ok(folder)
+        };
+        let Some(Evaluation { figures, merit }) = self.subject.evaluate(&mut self.learner, team, &write)? else { return Ok(()) };
         let best = !merit.is_nan() && progress.best.is_none_or(|best| merit > best);
         if best {
-            progress.best = Some(merit);
+            (progress.best, progress.without_gain) = (Some(merit), 0);
             if team.leads() {
                 self.companions.write(&out.join("best"), &self.model, &self.learner)?;
             }
         }
+        progress.without_gain += u64::from(!best);
         watch(Event::Evaluated { step: progress.step, figures, best })
     }
 }
@@ -227,5 +244,5 @@ pub(super) fn rates(config: &Value, dropout: Option<f64>) -> Rates {
     let said = |names: &[&str]| names.iter().find_map(|name| config[*name].as_f64()).unwrap_or(0.0);
     let hidden = said(&["hidden_dropout_prob", "dropout", "resid_pdrop"]);
     let attention = said(&["attention_probs_dropout_prob", "attention_dropout", "attn_pdrop"]);
-    Rates { hidden: dropout.unwrap_or(hidden) as f32, attention: dropout.unwrap_or(attention) as f32 }
+    Rates { hidden: dropout.unwrap_or(hidden) as f32, attention: dropout.unwrap_or(attention) as f32, head: 0.0 }
 }

@@ -53,6 +53,8 @@ pub struct RunSettings {
     pub keep: usize,
     /// Steps between two evaluations.
     pub evaluate_every: u64,
+    /// Evaluations in a row that may be no better before the run ends; 0: all.
+    pub patience: u64,
     /// Steps in a row that may be skipped since a number was not finite.
     pub skips: usize,
 }
@@ -82,6 +84,7 @@ impl Default for RunSettings {
             save_every: 1000,
             keep: 2,
             evaluate_every: 500,
+            patience: 0,
             skips: 10,
         }
     }
@@ -210,6 +213,7 @@ impl RunSettings {
         },
         count!(log_every in log_every, 1, "a number of steps", "Steps between two lines of the log; 20 if not given"),
         count!(keep in keep, 1, "a number", "Checkpoints that are kept; 2 if not given"),
+        count!(patience in patience, 0, "a number of evaluations", "End after so many evaluations in a row that are no better; 0 and if not given: never"),
         count!(skips in skips, 1, "a number of steps", "Stop after so many steps in a row whose numbers are not finite; 10 if not given"),
     ];
 

@@ -323,7 +323,7 @@ const LENGTHS: &[usize] = &[5, 1, 130, 37];
 /// Along a random direction, costs change as the gradient says.
 #[test]
 fn gradients_are_what_differences_say() {
-    for rates in [Rates::default(), Rates { hidden: 0.2, attention: 0.3 }] {
+    for rates in [Rates::default(), Rates { hidden: 0.2, attention: 0.3, head: 0.1 }] {
         for (name, make, loss) in CASES {
             let mut model = Model::default();
             let last = make(&mut model);
@@ -356,7 +356,7 @@ fn gradients_are_what_differences_say() {
 /// Every instruction set gives the definition's gradients, and the same bits on any number of threads.
 #[test]
 fn gradients_are_the_same_on_every_instruction_set_and_any_number_of_threads() {
-    let rates = Rates { hidden: 0.1, attention: 0.1 };
+    let rates = Rates { hidden: 0.1, attention: 0.1, head: 0.1 };
     for (name, make, loss) in CASES {
         let mut model = Model::default();
         let last = make(&mut model);
@@ -375,7 +375,7 @@ fn gradients_are_the_same_on_every_instruction_set_and_any_number_of_threads() {
 /// Parts of a batch, run one after another, drop what the whole would and add up to its gradient.
 #[test]
 fn parts_of_a_batch_add_up_to_the_whole() {
-    let rates = Rates { hidden: 0.1, attention: 0.1 };
+    let rates = Rates { hidden: 0.1, attention: 0.1, head: 0.1 };
     let mut model = Model::default();
     let x = attention(&mut model, 2, 16, Bias::None, Span::ALL);
     let last = model.linear(x, 3, Activation::Identity);

@@ -1,0 +1,156 @@
+//! `cloze-train finetune`: which task should a model learn, from which examples?
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::super::output::Out;
+use super::super::{Failure, Outcome, Verb, flags};
+use super::{labelled, run, settings_file};
+use crate::error::Result;
+use crate::tasks::{Model, Options, Precision, Request};
+use crate::train::evaluate::evaluate;
+use crate::train::finetune::{Data, FinetuneSettings, Finetuning, Task};
+use crate::train::labelled::ReadSettings;
+use crate::train::run::{Figures, RunSettings, copy_model};
+use crate::train::team::Team;
+
+pub(in super::super) const VERB: Verb = Verb {
+    name: "finetune",
+    about: "A model and labelled examples to a model for a task: labels, numbers, entities, answers, choices, ranking, vectors",
+    examples: "Examples:
+  cloze-train finetune -m model --task sst2 --train SST-2/train.tsv --dev SST-2/dev.tsv -o run
+  cloze-train finetune -m model --task classify --train reviews.csv --text body --label stars --dev dev.csv -o run --epochs 4
+  cloze-train finetune -m model --task regression --train pairs.jsonl --text a --pair b --label score -o run --rates 2e-5,3e-5,5e-5
+
+OUT holds model/, a Hugging Face folder that `transformers` and `cloze` open, best/ (the best evaluation on --dev), checkpoints/, log.jsonl,
+curve.svg and report.html. With --rates each rate has such a folder in OUT, and OUT/best is the best of all. Standard output has the figures
+of the best model, as f32 and as int8. Ctrl-C ends with a checkpoint; --resume goes on from it, bit for bit.",
+    build,
+    run: finetune,
+};
+
+fn build(command: Command) -> Command {
+    let path = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+    };
+    command
+        .args([
+            super::out("The folder of the run"),
+            path("model", "MODEL", "The model to begin from").short('m').required(true),
+            labelled::task(),
+            path("train", "FILE", "Examples to learn from").required(true),
+            path("dev", "FILE", "Examples to choose the best model by"),
+            Arg::new("rates")
+                .long("rates")
+                .value_name("RATES")
+                .value_delimiter(',')
+                .help("Learning rates with commas between them: one run each"),
+        ])
+        .args(run::flags())
+        .args(flags::rows(ReadSettings::SETTINGS, "How files are read", |_| true))
+        .args(flags::rows(FinetuneSettings::SETTINGS, "How the model learns", |_| true))
+        .args(flags::rows(RunSettings::SETTINGS, "How the model learns", |_| true))
+}
+
+/// What all runs of a command share.
+struct Asked<'a> {
+    task: &'static Task,
+    model: &'a Path,
+    train: &'a Path,
+    dev: Option<&'a Path>,
+    read: ReadSettings,
+    resume: bool,
+    team: Team,
+}
+
+fn finetune(matches: &ArgMatches) -> Outcome {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
+    let (mut settings, mut read) = (FinetuneSettings::default(), ReadSettings::default());
+    if let Some(file) = path("settings") {
+        settings_file::read(file, &mut |name, value| {
+            if ReadSettings::SETTINGS.iter().any(|row| row.name == name) { read.set(name, value) } else { settings.set(name, value) }
+        })?;
+    }
+    flags::apply(ReadSettings::SETTINGS, &mut read, matches)?;
+    flags::apply(FinetuneSettings::SETTINGS, &mut settings, matches)?;
+    flags::apply(RunSettings::SETTINGS, &mut settings.run, matches)?;
+    let nothing = Path::new("");
+    let asked = Asked {
+        task: labelled::task_of(matches)?,
+        model: path("model").unwrap_or(nothing),
+        train: path("train").unwrap_or(nothing),
+        dev: path("dev"),
+        read,
+        resume: matches.get_flag("resume"),
+        team: Team::join()?,
+    };
+    runs(&asked, settings, matches.get_many::<String>("rates"), path("out").unwrap_or(nothing))?;
+    asked.team.leave();
+    Ok(())
+}
+
+/// One run, or one for each rate; tells of the best model.
+fn runs<'r>(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<impl Iterator<Item = &'r String>>, out: &Path) -> Outcome {
+    let Some(rates) = rates else {
+        let (folder, _) = one(asked, settings, out)?;
+        return tell(asked, &folder);
+    };
+    if asked.dev.is_none() {
+        return Err(Failure::Usage("--rates needs --dev, by which the best is chosen".to_owned()));
+    }
+    let mut best: Option<(PathBuf, f64)> = None;
+    for rate in rates {
+        settings.set("rate", rate)?;
+        let (folder, merit) = one(asked, settings.clone(), &out.join(format!("rate-{rate}")))?;
+        let merit = merit.unwrap_or(f64::NEG_INFINITY);
+        if asked.team.leads() {
+            let _ = writeln!(std::io::stderr(), "rate {rate}: {} {merit:.4}", asked.task.merit);
+        }
+        if best.as_ref().is_none_or(|(_, so_far)| merit > *so_far) {
+            best = Some((folder, merit));
+        }
+    }
+    let Some((folder, _)) = best else { return Err(Failure::Usage("--rates has no rate".to_owned())) };
+    if asked.team.leads() {
+        copy_model(&folder, &out.join("best"))?;
+    }
+    tell(asked, &folder)
+}
+
+/// The figures of a model, as f32 and as int8.
+fn tell(asked: &Asked<'_>, folder: &Path) -> Outcome {
+    let Some(dev) = asked.dev.filter(|_| asked.team.leads()) else { return Ok(()) };
+    let (data, _) = Data::read(asked.task, dev, "dev", &asked.read)?;
+    let mut out = Out::new();
+    for (word, precision) in [("f32", Precision::F32), ("int8", Precision::Int8)] {
+        let model = Model::load(folder, &Options { precision, ..Options::default() })?;
+        let Figures { named, .. } = evaluate(&model, asked.task, &data, &Request::default())?.figures;
+        let figures: Vec<String> = named.iter().map(|(name, figure)| format!("{name} {figure:.4}")).collect();
+        out.line(format!("{word}: {}", figures.join("  ")))?;
+    }
+    out.flush()
+}
+
+/// One run; the folder of its best model, and how good that is.
+fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path) -> Result<(PathBuf, Option<f64>)> {
+    run::refuse_taken(out, asked.resume)?;
+    let (data, skipped) = Data::read(asked.task, asked.train, "train", &asked.read)?;
+    labelled::tell_skipped(&skipped);
+    let held_out = asked.dev.map(|dev| Data::read(asked.task, dev, "dev", &asked.read)).transpose()?;
+    let held_out = held_out.map(|(data, skipped)| {
+        labelled::tell_skipped(&skipped);
+        data
+    });
+    let log_every = settings.run.log_every;
+    let mut finetuning = Finetuning::new(asked.model, asked.task, &data, held_out, settings)?;
+    let team = &asked.team;
+    if team.leads() {
+        run::tell_made(finetuning.made());
+        let (examples, steps) = finetuning.size();
+        let _ = writeln!(std::io::stderr(), "{examples} examples, {steps} steps");
+    }
+    let merit = run::go(out, asked.resume, log_every, team, |stop, watch| finetuning.run(out, asked.resume, team, stop, watch))?;
+    Ok((out.join(if asked.dev.is_some() { "best" } else { "model" }), merit))
+}

@@ -1,0 +1,222 @@
+//! Does fine-tuning do what PyTorch and sentence-transformers do?
+//!
+//! `tests/golden/make/finetune.py` wrote down examples of each task and the losses of ten steps of tiny models. Here the same files are read and
+//! learned from, through the same code as `cloze-train finetune`. `cargo test --test finetune -- --nocapture` prints the worst error of each.
+#![cfg(feature = "train")]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cloze::tasks::{Model, Options, Request};
+use cloze::train::evaluate::{evaluate, report};
+use cloze::train::finetune::{Data, FinetuneSettings, Finetuning, TASKS, Task};
+use cloze::train::labelled::ReadSettings;
+use cloze::train::run::Event;
+use cloze::train::team::Team;
+use serde::Deserialize;
+
+/// Losses of the first step, and of the later ones, relative to the first.
+const FIRST: f64 = 1e-5;
+const LATER: f64 = 1e-4;
+
+#[derive(Deserialize)]
+struct Expected {
+    rate: f64,
+    decay: f64,
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    task: String,
+    model: String,
+    settings: BTreeMap<String, String>,
+    form: String,
+    content: String,
+    losses: Vec<f64>,
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn expected() -> Expected {
+    serde_json::from_str(&std::fs::read_to_string(golden("finetune/expected.json")).unwrap()).unwrap()
+}
+
+fn task(name: &str) -> &'static Task {
+    TASKS.iter().find(|task| task.name == name).unwrap()
+}
+
+impl Case {
+    fn data(&self, folder: &Path) -> Data {
+        let file = folder.join(format!("{}.{}", self.name, self.form));
+        std::fs::write(&file, &self.content).unwrap();
+        let (data, told) = Data::read(task(&self.task), &file, "train", &ReadSettings::default()).unwrap();
+        assert_eq!(told, [""; 0], "{}: nothing is left out", self.name);
+        data
+    }
+
+    fn settings(&self, of: &Expected) -> FinetuneSettings {
+        let mut settings = FinetuneSettings::default();
+        let usual = [
+            ("steps", self.losses.len().to_string()),
+            ("batch", "1000".to_owned()),
+            ("rate", of.rate.to_string()),
+            ("decay", of.decay.to_string()),
+            ("warmup", "0".to_owned()),
+            ("course", "constant".to_owned()),
+            ("dropout", "0".to_owned()),
+            ("part_tokens", "40".to_owned()),
+            ("threads", "2".to_owned()),
+        ];
+        let own = self.settings.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        usual.into_iter().chain(own).for_each(|(name, value)| settings.set(name, &value).unwrap());
+        settings
+    }
+}
+
+#[test]
+fn each_task_learns_as_the_reference_does() {
+    let expected = expected();
+    let scratch = tempfile::tempdir().unwrap();
+    for case in &expected.cases {
+        let data = case.data(scratch.path());
+        let from = golden(&case.model);
+        let mut run = Finetuning::new(&from, task(&case.task), &data, None, case.settings(&expected)).unwrap();
+        assert_eq!(run.made(), [""; 0], "{}: the checkpoint has the head", case.name);
+        let mut losses = Vec::new();
+        let mut watch = |event: Event| {
+            if let Event::Step { figures, .. } = event {
+                losses.push(figures.get("loss").unwrap());
+            }
+            Ok(())
+        };
+        run.run(&scratch.path().join(&case.name), false, &Team::alone(), &AtomicBool::new(false), &mut watch).unwrap();
+        let error = |(ours, theirs): (&f64, &f64)| (ours - theirs).abs() / case.losses[0];
+        let errors: Vec<f64> = losses.iter().zip(&case.losses).map(error).collect();
+        assert_eq!(errors.len(), case.losses.len());
+        let later = errors.iter().copied().fold(0.0, f64::max);
+        println!("{}: first loss {:.6}, off by {:.1e}, later by {later:.1e}", case.name, losses[0], errors[0]);
+        assert!(errors[0] <= FIRST && later <= LATER, "{}: {losses:?}, expected {:?}", case.name, case.losses);
+    }
+}
+
+/// A run over rows of JSON with the model in `model`, in a folder of its own.
+struct Trial {
+    folder: tempfile::TempDir,
+    model: PathBuf,
+}
+
+impl Trial {
+    fn new(model: &str) -> Trial {
+        Trial { folder: tempfile::tempdir().unwrap(), model: golden(model) }
+    }
+
+    fn read(&self, name: &str, task_name: &str, rows: &str) -> cloze::error::Result<Data> {
+        let file = self.folder.path().join(name);
+        std::fs::write(&file, rows).unwrap();
+        Data::read(task(task_name), &file, "train", &ReadSettings::default()).map(|(data, _)| data)
+    }
+
+    fn settings(&self, own: &[(&str, &str)]) -> FinetuneSettings {
+        let mut settings = FinetuneSettings::default();
+        own.iter().for_each(|(name, value)| settings.set(name, value).unwrap());
+        settings
+    }
+
+    /// Runs until `stop_after` steps.
+    fn run(&self, out: &str, finetuning: &mut Finetuning, resume: bool, stop_after: u64) -> Vec<Event> {
+        let (stop, mut events) = (AtomicBool::new(false), Vec::new());
+        let mut watch = |event: Event| {
+            if matches!(event, Event::Step { step, .. } if step >= stop_after) {
+                stop.store(true, Ordering::Relaxed);
+            }
+            events.push(event);
+            Ok(())
+        };
+        finetuning.run(&self.folder.path().join(out), resume, &Team::alone(), &stop, &mut watch).unwrap();
+        events
+    }
+}
+
+const ROWS: &str = r#"{"text": "the lazy dog", "label": "bad"}
+{"text": "a quick brown fox", "label": "good"}
+{"text": "the river and the city", "label": "good"}
+{"text": "what is the weather", "label": "neither"}
+{"text": "my house is slow", "label": "bad"}
+"#;
+
+#[test]
+fn a_run_that_was_stopped_goes_on_bit_for_bit() {
+    let trial = Trial::new("heads/labels-three");
+    let begin = || {
+        let data = trial.read("train.jsonl", "classify", ROWS).unwrap();
+        let settings = trial.settings(&[("batch", "2"), ("epochs", "4"), ("rate", "1e-3"), ("threads", "2")]);
+        Finetuning::new(&trial.model, task("classify"), &data, trial.read("dev.jsonl", "classify", ROWS).ok(), settings).unwrap()
+    };
+    let whole = trial.run("whole", &mut begin(), false, u64::MAX);
+    trial.run("parts", &mut begin(), false, 5);
+    trial.run("parts", &mut begin(), true, u64::MAX);
+    let weights = |out: &str| std::fs::read(trial.folder.path().join(out).join("model/model.safetensors")).unwrap();
+    assert!(weights("whole") == weights("parts"), "the same bits");
+    assert_eq!(whole.iter().filter(|event| matches!(event, Event::Evaluated { .. })).count(), 4, "an evaluation an epoch");
+}
+
+#[test]
+fn what_was_learned_is_what_is_served() {
+    let trial = Trial::new("heads/labels-three");
+    let data = trial.read("train.jsonl", "classify", ROWS).unwrap();
+    let settings = trial.settings(&[("batch", "5"), ("steps", "60"), ("rate", "3e-3"), ("dropout", "0")]);
+    let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, None, settings).unwrap();
+    assert_eq!(finetuning.made(), ["classifier.weight", "classifier.bias"], "its labels are others");
+    trial.run("out", &mut finetuning, false, u64::MAX);
+    let model = Model::load(trial.folder.path().join("out/model"), &Options::default()).unwrap();
+    let said = |text: &str| model.classify(&[(text, None)], &Request::default()).unwrap().inputs[0].labels[0].label.clone();
+    let rows: Vec<serde_json::Value> = ROWS.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for row in &rows {
+        assert_eq!(said(row["text"].as_str().unwrap()), row["label"].as_str().unwrap());
+    }
+    let outcome = evaluate(&model, task("classify"), &data, &Request::default()).unwrap();
+    assert_eq!((outcome.figures.get("accuracy"), outcome.predictions.len()), (Some(1.0), 5));
+    let page = report::page(task("classify"), &outcome, 10);
+    assert!(page.contains("accuracy") && page.contains("0 of 5"), "{page}");
+}
+
+#[test]
+fn a_model_that_becomes_no_better_is_not_taught_on() {
+    let trial = Trial::new("heads/labels-three");
+    let data = trial.read("train.jsonl", "classify", ROWS).unwrap();
+    let settings = trial.settings(&[("batch", "5"), ("epochs", "50"), ("rate", "0"), ("patience", "3")]);
+    let held_out = trial.read("dev.jsonl", "classify", ROWS).ok();
+    let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, held_out, settings).unwrap();
+    let events = trial.run("out", &mut finetuning, false, u64::MAX);
+    let steps = events.iter().filter(|event| matches!(event, Event::Step { .. })).count();
+    assert_eq!(steps, 4, "one that is the best so far, and three that are no better");
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let trial = Trial::new("heads/labels-three");
+    let told = |data: cloze::error::Result<Data>, dev: Option<&str>, settings: &[(&str, &str)]| {
+        let held_out = dev.map(|rows| trial.read("dev.jsonl", "classify", rows).unwrap());
+        let made = data.and_then(|data| Finetuning::new(&trial.model, task("classify"), &data, held_out, trial.settings(settings)));
+        made.err().map(|e| e.message().to_owned()).unwrap_or_default()
+    };
+    let rows = |text: &str| trial.read("train.jsonl", "classify", text);
+    let unknown = told(rows(ROWS), Some("{\"text\": \"a\", \"label\": \"good\"}\n{\"text\": \"b\", \"label\": \"strange\"}\n"), &[]);
+    assert!(unknown.contains("dev.jsonl, line 2") && unknown.contains("strange"), "{unknown}");
+    let one = told(rows("{\"text\": \"a\", \"label\": \"good\"}\n"), None, &[]);
+    assert!(one.contains("nothing to tell apart"), "{one}");
+    let missing = told(rows("{\"text\": \"a\", \"label\": \"good\"}\n{\"text\": \"b\"}\n"), None, &[]);
+    assert!(missing.contains("train.jsonl, line 2") && missing.contains("label"), "{missing}");
+    let long = told(rows(ROWS), None, &[("max_length", "4000")]);
+    assert!(long.contains("max_length 4000"), "{long}");
+    let weights = told(rows(ROWS), None, &[("class_weights", "1,2")]);
+    assert!(weights.contains("2 numbers for 3 classes"), "{weights}");
+    // A class that only the training file has is no error, and texts of any length are cut.
+    let long = format!("{{\"text\": \"{}\", \"label\": \"good\"}}\n{ROWS}", "dog ".repeat(10_000));
+    assert_eq!(told(rows(&long), Some("{\"text\": \"a\", \"label\": \"good\"}\n"), &[]), "");
+}
