@@ -1,6 +1,7 @@
 //! Are the token vectors of late-interaction models, and their sums, the reference's?
 //!
-//! `tests/golden/make/late.py` made the folders in `tests/golden/late` and wrote down what PyLate answers. `cargo test --test late --
+//! `tests/golden/make/late.py` made the folders in `tests/golden/late` and wrote down what PyLate answers, `multi_vector.py` those of sentence-transformers'
+//! MultiVectorEncoder. `cargo test --test late --
 //! --nocapture` prints the worst errors.
 
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use serde::Deserialize;
 
 const TOLERANCE: f32 = 2e-5;
 
-const FOLDERS: &[&str] = &["colbert", "pylate"];
+const FOLDERS: &[&str] = &["colbert", "pylate", "multi-vector", "multi-vector-min"];
 
 #[derive(Deserialize)]
 struct Expected {
@@ -121,7 +122,7 @@ fn each_vector_has_the_reference_token_and_its_place() {
                 assert_eq!(input.tokens.len(), input.ids.len());
             }
         }
-        let prompted = set(&[("prompt", "a "), ("offsets", "byte")]);
+        let prompted = set(&[("prompt", "a a a a a a a a a "), ("offsets", "byte")]);
         let plain = model.encode_late(&["quick fox"], &set(&[("offsets", "byte")])).unwrap();
         let with = model.encode_late(&["quick fox"], &prompted).unwrap();
         let last = |answer: &LateVectors| answer.inputs[0].offsets[answer.inputs[0].offsets.len() - 2];

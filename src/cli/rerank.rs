@@ -24,7 +24,7 @@ pub(super) const VERB: Verb = Verb {
 
 A cross-encoder reads query and document as one; an embedding model ranks by the cosine of their vectors,
 a sparse encoder (or any masked language model with --vectors sparse) by the dot product of their sparse weights,
-a late-interaction model (ColBERT, PyLate) by the sum of the best dot products of their tokens.
+a late-interaction model (ColBERT) by the sum of the best dot products of their tokens.
 A model for multiple choice takes the query for the question or the premise and the texts for its choices:
 scores are their probabilities, which sum to 1 over all of them.
 With --json, standard input is JSON lines: {\"text\":\"...\"}, with an \"id\" of any kind if you like.

@@ -112,13 +112,13 @@ pub(super) fn run(matches: &ArgMatches) -> Outcome {
     if dry {
         Mapping::new(out, &contents, &types, form).print(matches.get_flag("json"))?;
         // Tensors that the model lacks, or has no place for, are named here.
-        return Ok(Model::load(model, &at_f32()).map(drop)?);
+        return Ok(Model::open(&source, &at_f32()).map(drop)?);
     }
     let mut progress = Progress::bytes();
     let mut told = None;
     if form == Form::Gguf && !matches.get_flag("without_probes") {
         progress.say("computing golden probes at f32");
-        told = Some(put_probes(model, &source, &types, &mut contents)?);
+        told = Some(put_probes(&source, &types, &mut contents)?);
     } else {
         Probes::remove(&mut contents.metadata);
     }
@@ -192,12 +192,12 @@ fn refuse_damage(source: &Source) -> Result<()> {
 }
 
 /// Puts probes into the settings: the source's own, or new ones made from it at f32.
-fn put_probes(model: &Path, source: &Source, types: &ResolvedTypes, contents: &mut Contents) -> Result<Told> {
+fn put_probes(source: &Source, types: &ResolvedTypes, contents: &mut Contents) -> Result<Told> {
     let own = Probes::of(source)?;
     let kept = own.is_some();
     let mut probes = match own {
         Some(probes) => probes,
-        None => Probes::make(&Model::load(model, &at_f32())?)?,
+        None => Probes::make(&Model::open(source, &at_f32())?)?,
     };
     let changes = contents.items.iter().filter_map(|item| Some((item.tensor.dtype(), types.of(item)?)));
     probes.tolerance = probes.tolerance.looser(Tolerance::of_types(changes));

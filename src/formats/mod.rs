@@ -59,7 +59,7 @@ mod zip;
 // Files are made of tensors: who reads files need not know where tensors are defined.
 pub use crate::quant::Tensor;
 pub use huggingface::{Folder, TokenizerFiles};
-pub use late::LateSettings;
+pub use late::{Expand, LateSettings};
 #[cfg(feature = "train")]
 pub(crate) use mapping::map_file;
 pub use nearest::nearest;

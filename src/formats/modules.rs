@@ -2,7 +2,7 @@
 //!
 //! Supported is what embedding models use: one Transformer, one Pooling, any number of Dense, one Normalize, in this order; and what
 //! sparse encoders use: one Transformer (of older versions MLMTransformer) and one SpladePooling; and what PyLate uses: one
-//! Transformer and dense layers on its tokens; and static vectors: one StaticEmbedding, any number of Dense, one Normalize. Anything else would give other vectors in
+//! Transformer and dense layers on its tokens; and MultiVectorEncoder: the same, one MultiVectorMask and perhaps one Normalize, in either order; and static vectors: one StaticEmbedding, any number of Dense, one Normalize. Anything else would give other vectors in
 //! silence, so it is an error. `sentence` reads the files of each module.
 
 use serde::Deserialize;
@@ -20,11 +20,13 @@ pub(super) enum Kind {
     Dense,
     Normalize,
     Splade,
-    /// A dense layer on every token, of PyLate.
+    /// A dense layer on every token, of PyLate and of MultiVectorEncoder.
     TokenDense,
+    /// Which tokens' vectors count, of MultiVectorEncoder.
+    Mask,
 }
 
-const KINDS: [(&str, Kind); 7] = [
+const KINDS: [(&str, Kind); 8] = [
     ("Transformer", Kind::Transformer),
     ("MLMTransformer", Kind::Transformer),
     ("StaticEmbedding", Kind::Static),
@@ -32,6 +34,7 @@ const KINDS: [(&str, Kind); 7] = [
     ("Dense", Kind::Dense),
     ("Normalize", Kind::Normalize),
     ("SpladePooling", Kind::Splade),
+    ("MultiVectorMask", Kind::Mask),
 ];
 
 /// The class of PyLate's dense layers.
@@ -58,7 +61,7 @@ pub(super) fn classify(entries: Vec<Entry>) -> Result<Vec<(Kind, String)>> {
             return fail(
                 ErrorKind::Unsupported,
                 format!(
-                    "module {path:?} is a {class}; this version runs Transformer, StaticEmbedding, Pooling, Dense, Normalize and SpladePooling of sentence_transformers, and Dense of pylate"
+                    "module {path:?} is a {class}; this version runs Transformer, StaticEmbedding, Pooling, Dense, Normalize, SpladePooling and MultiVectorMask of sentence_transformers, and Dense of pylate"
                 ),
             );
         };
@@ -69,8 +72,25 @@ pub(super) fn classify(entries: Vec<Entry>) -> Result<Vec<(Kind, String)>> {
         }
     };
     let modules: Vec<(Kind, String)> = entries.into_iter().map(classify_one).collect::<Result<_>>()?;
+    if modules.iter().any(|(kind, _)| *kind == Kind::Mask) {
+        return multi_vector(modules);
+    }
     check_order(&modules)?;
     Ok(modules)
+}
+
+/// The modules of a MultiVectorEncoder, whose dense layers work on tokens.
+fn multi_vector(mut modules: Vec<(Kind, String)>) -> Result<Vec<(Kind, String)>> {
+    modules.iter_mut().filter(|(kind, _)| *kind == Kind::Dense).for_each(|(kind, _)| *kind = Kind::TokenDense);
+    let kinds: Vec<Kind> = modules.iter().map(|(kind, _)| *kind).collect();
+    let dense = kinds.iter().skip(1).take_while(|kind| **kind == Kind::TokenDense).count();
+    let ends = [&[Kind::Mask][..], &[Kind::Mask, Kind::Normalize], &[Kind::Normalize, Kind::Mask]];
+    if kinds[0] == Kind::Transformer && ends.contains(&&kinds[1 + dense..]) {
+        return Ok(modules);
+    }
+    let told =
+        "a MultiVectorMask stands behind one Transformer and any number of Dense, with at most one Normalize beside it; the list has";
+    fail(ErrorKind::Unsupported, format!("{told} {kinds:?}"))
 }
 
 fn check_order(modules: &[(Kind, String)]) -> Result<()> {

@@ -189,6 +189,7 @@ const FAMILIES: &[Family] = &[
         &[EMBEDDINGS, ATTENTION, FEED_FORWARD, MOBILEBERT, POOLER, &[head("classifier", "cls.output")]],
     ),
     family("xlm", "xlm", "transformer.", &[XLM]),
+    family("flaubert", "flaubert", "transformer.", &[XLM]),
     // llama.cpp has a gpt2 with the matrices turned, which generates.
     family(
         "gpt2",

@@ -97,25 +97,31 @@ pub(super) fn read(source: &Source) -> Result<(String, SentenceModules)> {
     let modules = modules::classify(entries).map_err(|e| e.within(source.label(MODULES)))?;
     let mut sentence = SentenceModules { is_sentence_transformer: true, ..Default::default() };
     let mut transformer = String::new();
+    let mask = modules.iter().find(|(kind, _)| *kind == Kind::Mask).map(|(_, dir)| dir.clone());
+    let read = if mask.is_some() { TOKENS } else { TEXT };
     for (kind, dir) in modules {
         match kind {
             Kind::Transformer => transformer = dir,
             Kind::Static => (transformer, sentence.is_static) = (dir, true),
             Kind::Pooling => sentence.pooling = Some(source.require_object(&join(&dir, "config.json"))?),
             Kind::Splade => sentence.splade = Some(source.require_object(&join(&dir, "config.json"))?),
-            Kind::TokenDense => {
-                sentence.dense.push(dense(source, dir)?);
+            Kind::TokenDense if mask.is_none() => {
+                sentence.dense.push(dense(source, dir, read)?);
                 sentence.late = Some(late::of_pylate(source)?);
             }
-            Kind::Dense => sentence.dense.push(dense(source, dir)?),
+            Kind::Dense | Kind::TokenDense => sentence.dense.push(dense(source, dir, read)?),
+            Kind::Mask => {}
             Kind::Normalize => {
                 let file = join(&dir, "config.json");
                 if let Some(config) = if dir.is_empty() { None } else { source.object(&file)? } {
-                    check_features(&source.label(&file), &config)?;
+                    check_features(&source.label(&file), &config, read)?;
                 }
                 sentence.normalize = true;
             }
         }
+    }
+    if let Some(mask) = mask {
+        sentence.late = Some(late::of_multi_vector(source, &transformer, &mask, sentence.normalize)?);
     }
     if !sentence.is_static {
         read_settings(source, &transformer, &mut sentence)?;
@@ -124,10 +130,14 @@ pub(super) fn read(source: &Source) -> Result<(String, SentenceModules)> {
     Ok((transformer, sentence))
 }
 
-fn dense(source: &Source, name: String) -> Result<DenseModule> {
+/// What Dense and Normalize work on.
+const TEXT: &str = "sentence_embedding";
+const TOKENS: &str = "token_embeddings";
+
+fn dense(source: &Source, name: String, read: &str) -> Result<DenseModule> {
     let file = join(&name, "config.json");
     let config = source.require_object(&file)?;
-    check_features(&source.label(&file), &config)?;
+    check_features(&source.label(&file), &config, read)?;
     if !matches!(config.get("use_residual"), None | Some(Value::Null | Value::Bool(false))) {
         return fail(ErrorKind::Unsupported, format!("{}: use_residual is not supported", source.label(&file)));
     }
@@ -135,24 +145,26 @@ fn dense(source: &Source, name: String) -> Result<DenseModule> {
     Ok(DenseModule { name, config, weights })
 }
 
-/// Dense and Normalize can be told to work on other things than the pooled vector, token vectors say.
-fn check_features(file: &str, config: &Value) -> Result<()> {
+/// Dense and Normalize can be told to work on other things than what is `read` here.
+fn check_features(file: &str, config: &Value, read: &str) -> Result<()> {
     for key in ["module_input_name", "module_output_name"] {
         match config.get(key) {
             None | Some(Value::Null) => {}
-            Some(value) if value == "sentence_embedding" => {}
-            Some(value) => {
-                return fail(ErrorKind::Unsupported, format!("{file}: {key} is {value}; only \"sentence_embedding\" is supported"));
-            }
+            Some(value) if value == read => {}
+            Some(value) => return fail(ErrorKind::Unsupported, format!("{file}: {key} is {value}; only {read:?} is supported here")),
         }
     }
     Ok(())
 }
 
+/// The file of the Transformer module's settings, where it has one.
+pub(super) fn settings_file(source: &Source, transformer: &str) -> Option<String> {
+    SETTINGS.iter().map(|name| join(transformer, name)).find(|file| source.contains(file))
+}
+
 fn read_settings(source: &Source, transformer: &str, sentence: &mut SentenceModules) -> Result<()> {
-    for name in SETTINGS {
-        let file = join(transformer, name);
-        let Some(settings) = source.parse::<TransformerSettings>(&file)? else { continue };
+    if let Some(file) = settings_file(source, transformer) {
+        let settings = source.parse::<TransformerSettings>(&file)?.unwrap_or_default();
         if let Some(task) = settings.transformer_task.filter(|task| !TASKS.contains(&task.as_str())) {
             return fail(
                 ErrorKind::Unsupported,
@@ -164,7 +176,6 @@ fn read_settings(source: &Source, transformer: &str, sentence: &mut SentenceModu
         }
         sentence.max_seq_length = settings.max_seq_length;
         sentence.do_lower_case = settings.do_lower_case.unwrap_or(false);
-        break;
     }
     Ok(())
 }

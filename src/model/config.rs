@@ -38,7 +38,7 @@ const FAMILIES: &[Family] = &[
     Family { model_types: &["big_bird"], heads: big_bird::HEADS, build: big_bird::build },
     Family { model_types: &["deberta"], heads: deberta::HEADS_OF_VERSION_1, build: deberta::build_version_1 },
     Family { model_types: &["mobilebert"], heads: mobilebert::HEADS, build: mobilebert::build },
-    Family { model_types: &["xlm"], heads: xlm::HEADS, build: xlm::build },
+    Family { model_types: &["xlm", "flaubert"], heads: xlm::HEADS, build: xlm::build },
     Family { model_types: &["gpt2"], heads: gpt::HEADS, build: gpt::build },
     Family { model_types: &["openai-gpt"], heads: gpt::HEADS, build: gpt::build_first },
     Family { model_types: &["model2vec", "static-embedding"], heads: &[], build: static_vectors::build },

@@ -138,8 +138,7 @@ fn embeddings(trunk: &mut Builder<'_, '_>) -> Result<(WeightId, ValueId)> {
         add(trunk.loader, "position_embeddings", sizes.positions, Index::Position { offset: 0, padding: None })?;
     }
     if sizes.segments > 0 {
-        let index = if sizes.segments == 1 { Index::Always(0) } else { Index::Segment };
-        add(trunk.loader, "token_type_embeddings", sizes.segments, index)?;
+        add(trunk.loader, "token_type_embeddings", sizes.segments, postnorm::of_segments(sizes.segments))?;
     }
     let (tokens, norm) = (lookups[0].table, trunk.norm("embeddings.LayerNorm", sizes.hidden)?);
     if width == sizes.hidden {

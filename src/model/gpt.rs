@@ -54,6 +54,9 @@ pub(super) const HEADS: &[Row] = &[
     Row { kind: Kind::NextToken, classes: &["LMHeadModel"], tensors: "lm_head.", input: Input::Tokens, crf: None, layers: &[] },
 ];
 
+/// The table of the next token's scores.
+const HEAD: &str = "lm_head.weight";
+
 /// The epsilon of norms where config.json states none.
 const EPSILON: f32 = 1e-5;
 
@@ -125,10 +128,22 @@ impl<'a, 'c> Making<'a, 'c> {
     /// The token table, and the first hidden state.
     fn embeddings(&mut self, [tokens, positions]: [&str; 2]) -> Result<(WeightId, ValueId)> {
         let Sizes { vocabulary, hidden, positions: rows, .. } = self.trunk.sizes;
-        let tokens = self.trunk.loader.table(tokens, vocabulary, hidden)?;
+        let tokens = self.words(tokens, vocabulary, hidden)?;
         let positions = self.trunk.loader.table(positions, rows, hidden)?;
         let places = Lookup { table: positions, index: Index::Position { offset: 0, padding: None } };
         Ok((tokens, self.trunk.graph.embed(vec![Lookup { table: tokens, index: Index::Token }, places], None, hidden)))
+    }
+
+    /// The token table. `transformers` stores tied tables once: GPT's under the name of its head.
+    fn words(&mut self, name: &str, rows: usize, width: usize) -> Result<WeightId> {
+        let Builder { loader, family, .. } = &mut self.trunk;
+        if loader.has(name) {
+            return loader.table(name, rows, width);
+        }
+        loader.set_prefix("");
+        let tied = loader.has(HEAD).then(|| loader.table(HEAD, rows, width));
+        loader.set_prefix(family.prefix);
+        tied.unwrap_or_else(|| loader.table(name, rows, width))
     }
 
     fn layer_behind_norms(&mut self, layer: usize, input: ValueId) -> Result<ValueId> {

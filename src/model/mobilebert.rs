@@ -9,7 +9,7 @@ use super::bert::{BERT, CHOOSE, CLASSIFY, EXTRACT, NEXT_SENTENCE, TAG};
 use super::config::Fields;
 use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
-use super::postnorm::{self, BUFFERS, Builder, Family};
+use super::postnorm::{self, BUFFERS, Builder, Family, of_segments};
 use super::trunk::{Sizes, Trunk};
 use crate::engine::graph::{Activation, Attention, Index, Lookup, Norm, ValueId, WeightId};
 use crate::error::{ErrorKind, Result, fail};
@@ -154,7 +154,7 @@ impl Making<'_, '_> {
             Ok(Lookup { table: self.trunk.loader.table(&format!("embeddings.{name}.weight"), rows, hidden)?, index })
         };
         let places = table("position_embeddings", positions, Index::Position { offset: 0, padding: None })?;
-        let kinds = table("token_type_embeddings", segments, if segments == 1 { Index::Always(0) } else { Index::Segment })?;
+        let kinds = table("token_type_embeddings", segments, of_segments(segments))?;
         let rest = self.trunk.graph.embed(vec![places, kinds], None, hidden);
         Ok((tokens, self.norm("embeddings.LayerNorm", words, Some(rest), UNSTATED)?))
     }

@@ -127,6 +127,11 @@ pub(super) struct LayerNames {
     pub norm: &'static str,
 }
 
+/// Which row of a table of so many segments a token has: one row leaves nothing to choose.
+pub(super) fn of_segments(rows: usize) -> Index {
+    if rows == 1 { Index::Always(0) } else { Index::Segment }
+}
+
 /// `encoder.layer.0.`, `encoder.layer.1.` ...: a set of weights for each layer.
 pub(super) fn own_layers(_: &Fields<'_>, sizes: &Sizes) -> Result<Vec<String>> {
     Ok((0..sizes.layers).map(|layer| format!("encoder.layer.{layer}.")).collect())
@@ -222,7 +227,7 @@ fn padding(family: &Family, config: &Fields<'_>) -> Result<Option<u32>> {
 
 /// A trunk in the making.
 pub(super) struct Builder<'a, 'c> {
-    family: &'static Family,
+    pub family: &'static Family,
     pub config: &'a Fields<'c>,
     pub loader: &'a mut Loader,
     pub graph: Graph,
@@ -310,9 +315,7 @@ impl<'a, 'c> Builder<'a, 'c> {
                 }
                 Table::Words(name) => (name, self.sizes.vocabulary, Index::Token),
                 Table::Segments(_) if self.sizes.segments == 0 => continue,
-                // A table of one row leaves nothing to choose.
-                Table::Segments(name) if self.sizes.segments == 1 => (name, 1, Index::Always(0)),
-                Table::Segments(name) => (name, self.sizes.segments, Index::Segment),
+                Table::Segments(name) => (name, self.sizes.segments, of_segments(self.sizes.segments)),
                 Table::Positions(name) => (name, self.sizes.positions + offset, Index::Position { offset, padding }),
                 Table::Tasks(_) if !self.config.flag_or("use_task_id", false)? => continue,
                 Table::Tasks(name) => (name, self.config.size_or("task_type_vocab_size", 3)?, Index::Always(0)),

@@ -1,6 +1,6 @@
-//! XLM: BERT over many languages, each with an embedding of its own.
+//! XLM: BERT over many languages, each with an embedding of its own; and FlauBERT, the same over one.
 //!
-//! Lample and Conneau, Cross-lingual Language Model Pretraining (2019). Where config.json has several languages and `use_lang_emb`, a
+//! Lample and Conneau, Cross-lingual Language Model Pretraining (2019); Le et al., FlauBERT (2020). Where config.json has several languages and `use_lang_emb`, a
 //! request may choose one, whose embedding is added to each token's; without a choice nothing is added, as in the reference. Position
 //! embeddings are learned, or sines and cosines, which checkpoints store all the same. As `XLMModel` of `transformers`.
 
@@ -85,6 +85,8 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     config.only("is_encoder", &json!(true))?;
     config.only("causal", &json!(false))?;
     config.only("asm", &json!(false))?;
+    // FlauBERT's; `transformers` 5 cannot run such models either.
+    config.only("pre_norm", &json!(false))?;
     if loader.has_any("sequence_summary.") {
         config.only("summary_type", &json!("first"))?;
         config.only("summary_use_proj", &json!(true))?;

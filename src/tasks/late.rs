@@ -10,10 +10,11 @@ use std::collections::BTreeSet;
 use super::encode::{Vectors, normalize};
 use super::forward::{Packed, Run, with_prompt};
 use super::heads::InputReport;
+use super::rerank_vectors::{DOCUMENT, QUERY, named};
 use super::tokenize::Places;
-use super::{Embeddings, LayerChoice, Model, Request, TextReport};
+use super::{Embeddings, LayerChoice, Model, Prompt, Request, TextReport};
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::formats::LateSettings;
+use crate::formats::{Expand, LateSettings};
 use crate::model::Output;
 use crate::tokenizer::{Limit, OffsetUnit, Tokenizer, Truncation};
 
@@ -31,7 +32,7 @@ impl Late {
     /// Finds the settings' tokens in the vocabulary. Words to skip that it lacks are none of its tokens.
     ///
     /// # Errors
-    /// `InvalidFile` naming a marker that it lacks, or for a missing mask token where queries are filled up.
+    /// `InvalidFile` naming a marker or a filler that it lacks, or for a missing mask token where queries are filled up.
     pub fn new(settings: LateSettings, tokenizer: &Tokenizer) -> Result<Late> {
         let marker = |token: &str| match tokenizer.id(token) {
             _ if token.is_empty() => Ok(None),
@@ -40,8 +41,9 @@ impl Late {
         };
         let (query_marker, document_marker) = (marker(&settings.query_marker)?, marker(&settings.document_marker)?);
         let skip = settings.skip.iter().filter_map(|word| tokenizer.id(word)).collect();
-        let mask = tokenizer.mask().map(|(_, id)| id);
-        let Some(mask) = mask.or(if settings.expand { None } else { Some(0) }) else {
+        let filler = settings.filler.as_deref().map_or(Ok(None), marker)?;
+        let mask = filler.or_else(|| tokenizer.mask().map(|(_, id)| id));
+        let Some(mask) = mask.or(if settings.expand.is_some() { None } else { Some(0) }) else {
             return fail(ErrorKind::InvalidFile, "the vocabulary has no mask token to fill queries up with");
         };
         Ok(Late { settings, query_marker, document_marker, mask, skip })
@@ -163,7 +165,10 @@ struct Call<'m> {
 
 impl<'m> Call<'m> {
     fn new(model: &'m Model, late: &'m Late, request: &Request) -> Result<Call<'m>> {
-        let request = Request { pooling: None, ..request.clone() };
+        let mut request = Request { pooling: None, ..request.clone() };
+        if late.settings.prompts && request.prompt == Prompt::Model {
+            request.prompt = named(model, if request.as_query { QUERY } else { DOCUMENT });
+        }
         refuse(&request)?;
         let run = Run::of(model, &request, &Output::Late)?;
         let (length, marker) = if request.as_query {
@@ -172,7 +177,7 @@ impl<'m> Call<'m> {
             (late.settings.document_length, late.document_marker)
         };
         let limit = model.limit(&Request {
-            max_tokens: request.max_tokens.or(Some(length.min(model.encoder().sizes().positions))),
+            max_tokens: request.max_tokens.or(length.map(|length| length.min(model.encoder().sizes().positions))),
             ..request.clone()
         })?;
         Ok(Call {
@@ -184,7 +189,7 @@ impl<'m> Call<'m> {
             marker,
             as_query: request.as_query,
             offsets: request.offsets,
-            normalize: request.normalize.unwrap_or(true),
+            normalize: request.normalize.unwrap_or(late.settings.normalize),
             packed: Packed::default(),
             waiting: Vec::new(),
             finished: Vec::new(),
@@ -207,8 +212,10 @@ impl<'m> Call<'m> {
             offsets.insert(place, (0, 0));
         }
         let seen = ids.len();
-        if self.as_query && self.late.settings.expand {
-            let length = ids.len().max(self.limit.max_tokens + added);
+        if let Some(expand) = self.late.settings.expand.filter(|_| self.as_query) {
+            let most = self.limit.max_tokens + added;
+            let least = if let Expand::AtLeast(least) = expand { least.min(most) } else { most };
+            let length = ids.len().max(least);
             ids.resize(length, self.late.mask);
             types.resize(length, 0);
             offsets.resize(length, (0, 0));

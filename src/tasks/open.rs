@@ -59,7 +59,8 @@ impl Model {
         Self::open(&Source::memory(files)?, options)
     }
 
-    fn open(source: &Source, options: &Options) -> Result<Model> {
+    /// Opens a model whose files were looked at before: one that is read as a whole is not read twice.
+    pub(crate) fn open(source: &Source, options: &Options) -> Result<Model> {
         check_threads(options.threads)?;
         // Before the files: a wrong option is not the folder's fault.
         kernels::choose(options.isa.as_deref())?;

@@ -16,8 +16,8 @@ use crate::error::{ErrorKind, Result, fail};
 const CHUNK: usize = 256;
 
 /// Names of the prompt before queries, and before documents; the first that the model has.
-const QUERY: &[&str] = &["query"];
-const DOCUMENT: &[&str] = &["document", "passage", "corpus"];
+pub(super) const QUERY: &[&str] = &["query"];
+pub(super) const DOCUMENT: &[&str] = &["document", "passage", "corpus"];
 
 /// What the encoder gives for some texts.
 struct Encoded<V> {
@@ -128,7 +128,7 @@ fn rank<T: AsRef<str>, V>(
 }
 
 /// The model's prompt of the first of these names that it has, else its default.
-fn named(model: &Model, names: &[&str]) -> Prompt {
+pub(super) fn named(model: &Model, names: &[&str]) -> Prompt {
     let found = names.iter().find(|name| model.describe().prompts.contains_key(**name));
     found.map_or(Prompt::Model, |name| Prompt::Named((*name).to_owned()))
 }

@@ -63,6 +63,7 @@ pub fn usual_vocabulary(model_type: &str) -> (&'static str, &'static [&'static s
 const JSON_ALONE: &[(Option<&str>, &str, &str)] = &[
     (None, "modernbert", "byte-level BPE"),
     (Some("XLMTokenizer"), "xlm", "BPE of words that Moses cuts"),
+    (Some("FlaubertTokenizer"), "flaubert", "BPE of words that Moses cuts"),
     (None, "model2vec", "any"),
     (None, "static-embedding", "any"),
 ];

@@ -23,8 +23,8 @@ from models import ROOT as MODELS, TORCH, VERSIONS, calm, randomise
 import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForNextSentencePrediction, AutoModelForPreTraining, AutoModelForQuestionAnswering,
-                          AutoModelForSequenceClassification, AutoModelForTokenClassification, BigBirdConfig, CamembertConfig, DebertaConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig,
-                          GPT2Config, GPT2DoubleHeadsModel, GPT2LMHeadModel, GteConfig, LongformerConfig, MobileBertConfig, ModernBertConfig, MPNetConfig, NomicBertConfig, OpenAIGPTConfig, RobertaConfig, XLMConfig, XLMForQuestionAnsweringSimple,
+                          AutoModelForSequenceClassification, AutoModelForTokenClassification, BigBirdConfig, CamembertConfig, DebertaConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, FlaubertConfig, FlaubertForQuestionAnsweringSimple,
+                          GPT2Config, GPT2DoubleHeadsModel, GPT2LMHeadModel, GteConfig, LongformerConfig, MobileBertConfig, ModernBertConfig, MPNetConfig, NomicBertConfig, OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, RobertaConfig, XLMConfig, XLMForQuestionAnsweringSimple,
                           XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 ROOT = MODELS.parent / "families"
@@ -67,6 +67,7 @@ FAMILIES = {
                                          trigram_input=False, normalization_type="layer_norm", classifier_activation=False),
     # The segments of its inputs are languages: 0 for none.
     "xlm": XLMConfig(emb_dim=16, n_heads=2, n_layers=2, n_langs=3, use_lang_emb=True, lang2id={"en": 0, "fr": 1, "zh": 2}, id2lang={0: "en", 1: "fr", 2: "zh"}, pad_token_id=2, **COMMON),
+    "flaubert": FlaubertConfig(emb_dim=16, n_heads=2, n_layers=2, pad_token_id=2, gelu_activation=False, **COMMON),
     "gpt2": GPT2Config(**GPT, bos_token_id=1, eos_token_id=1),
     "gpt": OpenAIGPTConfig(**GPT),
 }
@@ -86,9 +87,9 @@ HEADS = [
 LONG_INPUTS = {"longformer": [2, 2], "big_bird": [3]}
 # Families that do not have all of them.
 FEWER = dict.fromkeys(["nomic", "gte"], ["classify", "tag", "fill-mask"]) | dict.fromkeys(["deberta", "deberta-lm"], ["classify", "tag", "extract", "fill-mask"])
-FEWER |= {"gpt2": ["classify", "tag", "extract", "multiple-choice"], "gpt": ["classify"]}
+FEWER |= {"gpt2": ["classify", "tag", "extract", "multiple-choice"], "gpt": ["classify", "multiple-choice"]}
 # Classes that the usual one of the kind is not.
-CLASSES = {("xlm", "extract"): XLMForQuestionAnsweringSimple, ("gpt2", "multiple-choice"): GPT2DoubleHeadsModel}
+CLASSES = {("xlm", "extract"): XLMForQuestionAnsweringSimple, ("flaubert", "extract"): FlaubertForQuestionAnsweringSimple, ("gpt2", "multiple-choice"): GPT2DoubleHeadsModel, ("gpt", "multiple-choice"): OpenAIGPTDoubleHeadsModel}
 NEXT = ("next-sentence", AutoModelForNextSentencePrediction, {"next_sentence": lambda out: out.logits[0]})
 FURTHER = {
     "albert": ("pretraining", AutoModelForPreTraining, {"next_sentence": lambda out: out.sop_logits[0], "fill_mask": lambda out: out.prediction_logits[0]}),
@@ -129,7 +130,7 @@ def inputs(name, config):
         return long_inputs(config, LONG_INPUTS[name]), False
     generator = torch.Generator().manual_seed(7)
     rows = [torch.randint(4, config.vocab_size, (n,), generator=generator).tolist() for n in (1, 2, 6, 11)]
-    if config.pad_token_id is not None:
+    if config.pad_token_id is not None and config.model_type != "flaubert":
         rows[2][3] = rows[2][4] = config.pad_token_id
     languages = config.model_type == "xlm"
     two = getattr(config, "type_vocab_size", 1) > 1 or languages

@@ -2,21 +2,22 @@
 //!
 //! A [`Source`] is a folder on disk, a list of files in memory, or one file that holds what a folder holds, of GGUF or of word vectors; the readers of
 //! this module ask it for files by relative name and never see a path. Names also come out of files (an index, `modules.json`), so a name that leaves the folder is refused
-//! here, at the only door.
+//! here, at the only door. `name` says which do, `json` reads the small files that are JSON.
+
+mod json;
+mod name;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Component, Path, PathBuf};
-
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use std::path::{Path, PathBuf};
 
 use super::gguf::Reader;
 use super::package::Package;
 use super::word_vectors::{self, WordVectors};
 use super::{Weights, mapping, static_vectors, tensorflow};
-use crate::error::{Error, ErrorKind, Result, fail, json_message};
+use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::Bytes;
+pub(super) use name::inside;
 
 /// The files of one model.
 #[derive(Debug)]
@@ -210,44 +211,6 @@ impl Source {
         whole.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     }
 
-    /// A JSON file, `None` where there is none of that name.
-    ///
-    /// # Errors
-    /// `InvalidFile` when it is malformed; the message names file, line and column.
-    pub fn json(&self, name: &str) -> Result<Option<Value>> {
-        self.parse(name)
-    }
-
-    /// A JSON object that must be there.
-    ///
-    /// # Errors
-    /// `Io` when it is missing, `InvalidFile` when it is malformed or not an object.
-    pub fn require_object(&self, name: &str) -> Result<Value> {
-        self.object(name)?.map_or_else(|| self.missing(name), Ok)
-    }
-
-    /// A JSON object, `None` where there is no file of that name.
-    ///
-    /// # Errors
-    /// `InvalidFile` when it is malformed or not an object.
-    pub fn object(&self, name: &str) -> Result<Option<Value>> {
-        match self.json(name)? {
-            Some(value) if !value.is_object() => {
-                fail(ErrorKind::InvalidFile, format!("{}: a JSON object {{...}} is expected at its top", self.label(name)))
-            }
-            value => Ok(value),
-        }
-    }
-
-    /// A JSON file of a known form, `None` where there is none of that name.
-    pub(super) fn parse<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
-        let Some(bytes) = self.read(name)? else { return Ok(None) };
-        // serde_json's message ends in "at line L column C".
-        serde_json::from_slice(&bytes)
-            .map(Some)
-            .map_err(|e| Error::new(ErrorKind::InvalidFile, format!("{}: the JSON is malformed: {}", self.label(name), json_message(&e))))
-    }
-
     fn missing<T>(&self, name: &str) -> Result<T> {
         fail(ErrorKind::Io, format!("{} has no {name}; copy or download the whole model", self.describe()))
     }
@@ -305,20 +268,6 @@ fn none_of_them<T>(path: &Path) -> Result<T> {
          such a file"
     );
     fail(ErrorKind::Io, told)
-}
-
-/// `name` in its one spelling, if it stays inside the folder. Backslashes and drives are refused everywhere, so that a model
-/// behaves the same on every system.
-pub(super) fn inside(name: &str) -> Option<String> {
-    if name.contains(['\\', '\0']) || name.as_bytes().get(1) == Some(&b':') {
-        return None;
-    }
-    let parts = Path::new(name).components().filter(|part| *part != Component::CurDir).map(|part| match part {
-        Component::Normal(part) => part.to_str(),
-        _ => None,
-    });
-    let parts: Vec<&str> = parts.collect::<Option<_>>()?;
-    (!parts.is_empty()).then(|| parts.join("/"))
 }
 
 #[cfg(test)]
@@ -397,33 +346,5 @@ mod tests {
             assert_eq!(e.kind(), kind, "{e}");
             assert!(e.message().contains(name) && e.message().contains(says), "{e}");
         }
-    }
-
-    #[test]
-    fn malformed_json_is_an_error_with_file_line_and_column() {
-        let cases = [
-            ("{\n  \"a\": 1,\n  oops\n}", "line 3 column 3"),
-            ("", "line 1 column 0"),
-            ("{\"a\": 1} x", "line 1 column 10"),
-            ("[1, 2", "line 1 column 5"),
-        ];
-        for (text, place) in cases {
-            let e = memory(&[("config.json", text)]).unwrap().json("config.json").unwrap_err();
-            assert_eq!(e.kind(), ErrorKind::InvalidFile);
-            assert!(e.message().contains("config.json") && e.message().contains(place), "{e}");
-        }
-        let latin1 = Source::memory(vec![("config.json".to_owned(), b"{\"a\":\"\xe9\"}".to_vec())]).unwrap();
-        assert!(latin1.json("config.json").unwrap_err().message().contains("line 1"));
-        let deep = "[".repeat(100_000);
-        assert!(memory(&[("config.json", &deep)]).unwrap().json("config.json").is_err());
-    }
-
-    #[test]
-    fn json_that_is_not_an_object_is_refused_where_one_is_needed() {
-        let source = memory(&[("list.json", "[]"), ("config.json", "{}")]).unwrap();
-        assert_eq!(source.require_object("list.json").unwrap_err().kind(), ErrorKind::InvalidFile);
-        assert_eq!(source.require_object("none.json").unwrap_err().kind(), ErrorKind::Io);
-        assert!(source.require_object("config.json").unwrap().is_object());
-        assert!(source.object("none.json").unwrap().is_none());
     }
 }
