@@ -41,7 +41,8 @@ def classes():
         answered = np.where(rng.random(rows) < 0.5, gold, answered)
         cases.append((number, gold, answered))
     # One class alone, one that is never right, one that is never answered.
-    cases += [(2, np.zeros(9, int), np.zeros(9, int)), (3, np.array([0, 1, 0, 1]), np.array([2, 2, 1, 0])), (3, np.array([0, 2, 2]), np.array([0, 0, 0]))]
+    cases += [(2, np.zeros(9, int), np.zeros(9, int)), (3, np.array([0, 1, 0, 1]), np.array([2, 2, 1, 0])), (3, np.array([0, 2, 2]), np.array([0, 0, 0])),
+              (4, np.array([0, 1, 0, 1, 1]), np.array([0, 1, 2, 1, 0]))]
     made = []
     for number, gold, answered in cases:
         labels = list(range(number))
@@ -94,6 +95,8 @@ def entities():
     made = []
     for letters, scheme in [("BI", IOB2), ("BIES", IOBES)] * 4:
         tags = ["O", "O"] + [f"{letter}-{kind}" for letter in letters for kind in ("PER", "LOC", "creative-work")]
+        # Letters alone are tags of a kind without a name.
+        tags += [letter for letter in letters if len(made) >= 6]
         sentences = lambda: [[rng.choice(tags) for _ in range(n)] for n in lengths]
         lengths = [rng.randint(1, 9) for _ in range(12)]
         gold = sentences()
