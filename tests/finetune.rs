@@ -85,7 +85,7 @@ fn each_task_learns_as_the_reference_does() {
     for case in &expected.cases {
         let data = case.data(scratch.path());
         let from = golden(&case.model);
-        let mut run = Finetuning::new(&from, task(&case.task), &data, None, case.settings(&expected)).unwrap();
+        let mut run = Finetuning::new(&from, task(&case.task), &data, None, None, case.settings(&expected)).unwrap();
         assert_eq!(run.made(), [""; 0], "{}: the checkpoint has the head", case.name);
         let mut losses = Vec::new();
         let mut watch = |event: Event| {
@@ -155,7 +155,7 @@ fn a_run_that_was_stopped_goes_on_bit_for_bit() {
     let begin = || {
         let data = trial.read("train.jsonl", "classify", ROWS).unwrap();
         let settings = trial.settings(&[("batch", "2"), ("epochs", "4"), ("rate", "1e-3"), ("threads", "2")]);
-        Finetuning::new(&trial.model, task("classify"), &data, trial.read("dev.jsonl", "classify", ROWS).ok(), settings).unwrap()
+        Finetuning::new(&trial.model, task("classify"), &data, trial.read("dev.jsonl", "classify", ROWS).ok(), None, settings).unwrap()
     };
     let whole = trial.run("whole", &mut begin(), false, u64::MAX);
     trial.run("parts", &mut begin(), false, 5);
@@ -170,7 +170,7 @@ fn what_was_learned_is_what_is_served() {
     let trial = Trial::new("heads/labels-three");
     let data = trial.read("train.jsonl", "classify", ROWS).unwrap();
     let settings = trial.settings(&[("batch", "5"), ("steps", "60"), ("rate", "3e-3"), ("dropout", "0")]);
-    let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, None, settings).unwrap();
+    let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, None, None, settings).unwrap();
     assert_eq!(finetuning.made(), ["classifier.weight", "classifier.bias"], "its labels are others");
     trial.run("out", &mut finetuning, false, u64::MAX);
     let model = Model::load(trial.folder.path().join("out/model"), &Options::default()).unwrap();
@@ -191,7 +191,7 @@ fn a_model_that_becomes_no_better_is_not_taught_on() {
     let data = trial.read("train.jsonl", "classify", ROWS).unwrap();
     let settings = trial.settings(&[("batch", "5"), ("epochs", "50"), ("rate", "0"), ("patience", "3")]);
     let held_out = trial.read("dev.jsonl", "classify", ROWS).ok();
-    let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, held_out, settings).unwrap();
+    let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, held_out, None, settings).unwrap();
     let events = trial.run("out", &mut finetuning, false, u64::MAX);
     let steps = events.iter().filter(|event| matches!(event, Event::Step { .. })).count();
     assert_eq!(steps, 4, "one that is the best so far, and three that are no better");
@@ -202,7 +202,7 @@ fn what_does_not_fit_is_named() {
     let trial = Trial::new("heads/labels-three");
     let told = |data: cloze::error::Result<Data>, dev: Option<&str>, settings: &[(&str, &str)]| {
         let held_out = dev.map(|rows| trial.read("dev.jsonl", "classify", rows).unwrap());
-        let made = data.and_then(|data| Finetuning::new(&trial.model, task("classify"), &data, held_out, trial.settings(settings)));
+        let made = data.and_then(|data| Finetuning::new(&trial.model, task("classify"), &data, held_out, None, trial.settings(settings)));
         made.err().map(|e| e.message().to_owned()).unwrap_or_default()
     };
     let rows = |text: &str| trial.read("train.jsonl", "classify", text);
@@ -219,4 +219,20 @@ fn what_does_not_fit_is_named() {
     // A class that only the training file has is no error, and texts of any length are cut.
     let long = format!("{{\"text\": \"{}\", \"label\": \"good\"}}\n{ROWS}", "dog ".repeat(10_000));
     assert_eq!(told(rows(&long), Some("{\"text\": \"a\", \"label\": \"good\"}\n"), &[]), "");
+}
+
+#[test]
+fn a_teacher_is_listened_to() {
+    let trial = Trial::new("heads/labels-three");
+    let rows = ROWS.replace("bad", "neutral").replace("good", "entailment").replace("neither", "contradiction");
+    let data = trial.read("train.jsonl", "classify", &rows).unwrap();
+    let teacher = Model::load(&trial.model, &Options::default()).unwrap();
+    // All of the cost is the teacher's, and the student is the teacher: there is nothing to learn.
+    let settings = trial.settings(&[("steps", "1"), ("teacher_share", "1"), ("dropout", "0")]);
+    let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, None, Some(&teacher), settings).unwrap();
+    let Some(Event::Step { figures, norm, .. }) = trial.run("out", &mut finetuning, false, u64::MAX).into_iter().next() else { panic!() };
+    assert!(figures.loss.abs() < 1e-6 && norm < 1e-5, "{figures:?} {norm}");
+    let other = trial.read("train.jsonl", "classify", ROWS).unwrap();
+    let refused = Finetuning::new(&trial.model, task("classify"), &other, None, Some(&teacher), trial.settings(&[])).err().unwrap();
+    assert!(refused.message().contains("the teacher does not know the label \"bad\""), "{refused:?}");
 }

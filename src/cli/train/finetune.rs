@@ -41,6 +41,7 @@ fn build(command: Command) -> Command {
             path("model", "MODEL", "The model to begin from").short('m').required(true),
             labelled::task(),
             path("train", "FILE", "Examples to learn from").required(true),
+            path("teacher", "MODEL", "A larger model that was fine-tuned for the same labels, to learn from its answers, too"),
             path("dev", "FILE", "Examples to choose the best model by"),
             Arg::new("rates")
                 .long("rates")
@@ -60,6 +61,7 @@ struct Asked<'a> {
     model: &'a Path,
     train: &'a Path,
     dev: Option<&'a Path>,
+    teacher: Option<&'a Path>,
     read: ReadSettings,
     resume: bool,
     team: Team,
@@ -82,6 +84,7 @@ fn finetune(matches: &ArgMatches) -> Outcome {
         model: path("model").unwrap_or(nothing),
         train: path("train").unwrap_or(nothing),
         dev: path("dev"),
+        teacher: path("teacher"),
         read,
         resume: matches.get_flag("resume"),
         team: Team::join()?,
@@ -144,7 +147,9 @@ fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path) -> Result<(Pat
         data
     });
     let log_every = settings.run.log_every;
-    let mut finetuning = Finetuning::new(asked.model, asked.task, &data, held_out, settings)?;
+    let options = Options { threads: settings.run.threads, ..Options::default() };
+    let teacher = asked.teacher.map(|teacher| Model::load(teacher, &options)).transpose()?;
+    let mut finetuning = Finetuning::new(asked.model, asked.task, &data, held_out, teacher.as_ref(), settings)?;
     let team = &asked.team;
     if team.leads() {
         run::tell_made(finetuning.made());

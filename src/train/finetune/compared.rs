@@ -41,7 +41,7 @@ impl Reading<'_> {
             } else {
                 vec![self.alone(&row.text)?, self.alone(&pair)?]
             };
-            Ok(Example { sequences, answer: Answer::Score(share(row)) })
+            Ok(Example::new(sequences, Answer::Score(share(row))))
         };
         rows.iter().map(|row| example(row).map_err(|e: Error| e.within(&row.place))).collect()
     }
@@ -53,7 +53,7 @@ impl Reading<'_> {
             let worse: Vec<&(String, f32)> = documents.iter().filter(|(_, other)| other < grade).collect();
             for (worse, other) in self.some(&worse, &[at as u64, i as u64]) {
                 let sequences = vec![self.both(query, better)?, self.both(query, worse)?];
-                examples.push(Example { sequences, answer: Answer::Score(grade - other) });
+                examples.push(Example::new(sequences, Answer::Score(grade - other)));
             }
         }
         Ok(examples)
@@ -84,7 +84,7 @@ impl Reading<'_> {
         let example = |triplet: &Triplet| {
             let texts = [&triplet.anchor, &triplet.positive].into_iter().chain(&triplet.negatives[..negatives]);
             let sequences = texts.map(|text| self.alone(text)).collect::<Result<_>>().map_err(|e| e.within(&triplet.place))?;
-            Ok(Example { sequences, answer: Answer::Score(1.0) })
+            Ok(Example::new(sequences, Answer::Score(1.0)))
         };
         triplets.iter().map(example).collect()
     }
@@ -94,7 +94,7 @@ impl Reading<'_> {
         let example = |question: &Choices| {
             let Some(right) = question.right else { return fail(ErrorKind::InvalidFile, "the row does not say which choice is right") };
             let sequences = question.seconds.iter().map(|second| self.both(&question.first, second)).collect::<Result<_>>()?;
-            Ok(Example { sequences, answer: Answer::Choice(right) })
+            Ok(Example::new(sequences, Answer::Choice(right)))
         };
         questions.iter().map(|question| example(question).map_err(|e| e.within(&question.place))).collect()
     }
@@ -108,7 +108,7 @@ impl Reading<'_> {
             let relevant: Vec<String> = collection.documents.iter().filter(|d| grade(&d.id) > 0).map(|d| d.whole()).collect();
             if self.problem == Problem::Embed {
                 for document in &relevant {
-                    examples.push(Example { sequences: vec![self.alone(&query.text)?, self.alone(document)?], answer: Answer::Score(1.0) });
+                    examples.push(Example::new(vec![self.alone(&query.text)?, self.alone(document)?], Answer::Score(1.0)));
                 }
                 continue;
             }
@@ -118,13 +118,13 @@ impl Reading<'_> {
                 for (k, other) in self.some(&others, &[at as u64, i as u64]).into_iter().enumerate() {
                     let worse = self.both(&query.text, &other.whole())?;
                     if self.settings.rank_loss.of_pairs() {
-                        examples.push(Example { sequences: vec![better.clone(), worse], answer: Answer::Score(1.0) });
+                        examples.push(Example::new(vec![better.clone(), worse], Answer::Score(1.0)));
                         continue;
                     }
                     if k == 0 {
-                        examples.push(Example { sequences: vec![better.clone()], answer: Answer::Score(1.0) });
+                        examples.push(Example::new(vec![better.clone()], Answer::Score(1.0)));
                     }
-                    examples.push(Example { sequences: vec![worse], answer: Answer::Score(0.0) });
+                    examples.push(Example::new(vec![worse], Answer::Score(0.0)));
                 }
             }
         }

@@ -3,11 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::judges::{Choices, Scores, Spans, Weighed};
+use super::judges::{Choices, Scores, Spans, Taught, Weighed};
 use super::settings::{ClassWeights, FinetuneSettings};
 use super::task::Problem;
 use super::vectors::{VectorLoss, Vectors};
 use crate::engine::Batch;
+use crate::engine::graph::Loss;
 use crate::engine::lesson::{Lesson, Target, UNLABELLED};
 use crate::error::{ErrorKind, Result, fail};
 use crate::tokenizer::Sequence;
@@ -34,6 +35,8 @@ pub(super) enum Answer {
 pub(super) struct Example {
     pub sequences: Vec<Text>,
     pub answer: Answer,
+    /// The logits of a teacher, where there is one.
+    pub taught: Vec<f32>,
 }
 
 /// One sequence of tokens.
@@ -50,6 +53,10 @@ impl From<&Sequence> for Text {
 }
 
 impl Example {
+    pub(super) fn new(sequences: Vec<Text>, answer: Answer) -> Example {
+        Example { sequences, answer, taught: Vec::new() }
+    }
+
     pub(super) fn tokens(&self) -> usize {
         self.sequences.iter().map(|text| text.ids.len()).sum()
     }
@@ -60,6 +67,8 @@ pub(super) struct Targets {
     pub problem: Problem,
     /// What each class weighs, where they weigh differently.
     pub shares: Option<Vec<f32>>,
+    /// Whether a teacher says something of the examples, too.
+    pub taught: bool,
     pub settings: FinetuneSettings,
 }
 
@@ -84,7 +93,11 @@ impl Targets {
                 return fail(ErrorKind::InvalidArgument, format!("class_weights has {} numbers for {labels} classes", shares.len()));
             }
         };
-        Ok(Targets { problem, shares, settings })
+        let taught = examples.iter().any(|example| !example.taught.is_empty());
+        if taught && shares.is_some() {
+            return fail(ErrorKind::InvalidArgument, "class_weights and a teacher: say one of them");
+        }
+        Ok(Targets { problem, shares, taught, settings })
     }
 
     /// Whether costs say if an answer was right.
@@ -99,6 +112,11 @@ impl Targets {
             (Answer::Tags(tags), _) => tags.iter().filter(|tag| **tag != UNLABELLED).count() as f64,
             _ => 1.0,
         }
+    }
+
+    /// What a wrong answer costs.
+    pub(super) fn loss(&self) -> Loss {
+        if self.shares.is_some() || self.taught { Loss::Judged } else { self.problem.loss() }
     }
 
     /// Whether each answer is compared with all others of a step.
@@ -148,6 +166,13 @@ impl Targets {
         let numbers = || examples.iter().flat_map(|example| example.answer.numbers().iter().copied()).collect::<Vec<f32>>();
         let classes = || examples.iter().flat_map(|example| example.answer.classes().iter().copied()).collect::<Vec<u32>>();
         match self.problem {
+            Problem::Classify if self.taught => Target::Judged(Arc::new(Taught {
+                classes: classes(),
+                teacher: examples.iter().flat_map(|example| example.taught.iter().copied()).collect(),
+                share: self.settings.teacher_share,
+                temperature: self.settings.temperature,
+                factor,
+            })),
             Problem::Classify => match &self.shares {
                 Some(shares) => Target::Judged(Arc::new(Weighed { classes: classes(), shares: shares.clone(), factor })),
                 None => Target::Classes { classes: classes(), factor },

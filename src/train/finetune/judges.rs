@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::engine::lesson::{Cost, Judge, cross_entropy};
+use crate::engine::lesson::{Cost, Judge, cross_entropy, softmax};
 
 /// Adds `factor` times `of` to single precision numbers.
 fn add(gradient: &mut f32, of: f64, factor: f32) {
@@ -69,6 +69,35 @@ impl Judge for Weighed {
             let share = self.shares.get(*class as usize).copied().unwrap_or(0.0);
             gradient[row * width..].iter_mut().zip(&down).for_each(|(g, d)| add(g, *d, self.factor * share));
             costs[row] = Cost { loss: cost.loss * share, right: cost.right };
+        }
+    }
+}
+
+/// Classes, and what a larger model says of them: `(1 - share) * cross-entropy + share * t^2 * KL(softmax(teacher / t) || softmax(z / t))` (Hinton et
+/// al., Distilling the Knowledge in a Neural Network, 2015).
+pub(super) struct Taught {
+    pub classes: Vec<u32>,
+    /// The teacher's logits, row after row.
+    pub teacher: Vec<f32>,
+    pub share: f64,
+    pub temperature: f64,
+    pub factor: f32,
+}
+
+impl Judge for Taught {
+    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
+        let heated = |row: &[f32]| softmax(row.iter().map(|z| f64::from(*z) / self.temperature));
+        for (row, class) in self.classes.iter().enumerate() {
+            let own = row * width..(row + 1) * width;
+            let z: Vec<f64> = answers[own.clone()].iter().map(|z| f64::from(*z)).collect();
+            let (cost, down) = cross_entropy(&z, *class);
+            let (p, q) = (heated(&self.teacher[own.clone()]), heated(&answers[own.clone()]));
+            let apart: f64 = p.iter().zip(&q).filter(|(p, _)| **p > 0.0).map(|(p, q)| p * (p / q.max(f64::MIN_POSITIVE)).ln()).sum();
+            let (hard, soft) = (1.0 - self.share, self.share * self.temperature);
+            for (i, g) in gradient[own].iter_mut().enumerate() {
+                add(g, hard * down[i] + soft * (q[i] - p[i]), self.factor);
+            }
+            costs[row] = Cost { loss: (hard * f64::from(cost.loss) + soft * self.temperature * apart) as f32, right: cost.right };
         }
     }
 }
@@ -168,6 +197,8 @@ pub(super) mod tests {
         agrees(&Spans { texts: vec![(0..5, [1, 3]), (5..12, [0, 0])], factor: 0.5 }, &z, 2, 0.5);
         agrees(&Choices { questions: vec![(0..4, 2), (4..6, 0)], factor: 0.5 }, &z[..6], 1, 0.5);
         agrees(&Weighed { classes: vec![0, 2, 1], shares: vec![0.5, 1.0, 2.0], factor: 0.3 }, &z[..9], 3, 0.3);
+        let teacher = numbers(30)[21..].to_vec();
+        agrees(&Taught { classes: vec![0, 2, 1], teacher, share: 0.4, temperature: 2.0, factor: 0.3 }, &z[..9], 3, 0.3);
         for (_, loss) in RankLoss::ALL {
             let targets = if loss.of_pairs() { vec![0.8, 2.0] } else { vec![1.0, 0.0, 1.0, 0.3] };
             agrees(&Scores { loss: *loss, targets, factor: 0.25 }, &z[3..7], 1, 0.25);

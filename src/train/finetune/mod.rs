@@ -12,6 +12,7 @@ pub mod judges;
 mod read;
 mod settings;
 pub mod task;
+mod teacher;
 pub mod vectors;
 
 use std::path::Path;
@@ -25,7 +26,6 @@ use super::run::{DEVIATION, Evaluation, Event, Figures, Made, Run, Subject, Writ
 use super::team::Team;
 use crate::engine::cpu::Learner;
 use crate::engine::gradient::Goal;
-use crate::engine::graph::Loss;
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{Source, huggingface};
 use crate::model::pooling::Pooling;
@@ -42,12 +42,19 @@ pub struct Finetuning {
 }
 
 impl Finetuning {
-    /// A run of the model in the folder or file `from` over `data`, tried on `held_out`.
+    /// A run of the model in the folder or file `from` over `data`, tried on `held_out`; `teacher` is a model that was fine-tuned for the same labels.
     ///
     /// # Errors
     /// As opening a model; `Unsupported` for a family that has no head for the task, or does not learn; `InvalidArgument` for settings that do
     /// not fit the data, or sequences longer than the model has positions; `InvalidFile` naming file and line of an example that does not fit.
-    pub fn new(from: &Path, task: &'static Task, data: &Data, held_out: Option<Data>, settings: FinetuneSettings) -> Result<Finetuning> {
+    pub fn new(
+        from: &Path,
+        task: &'static Task,
+        data: &Data,
+        held_out: Option<Data>,
+        teacher: Option<&Model>,
+        settings: FinetuneSettings,
+    ) -> Result<Finetuning> {
         let source = Source::open(from)?;
         let tokenizer = super::open_tokenizer(from)?;
         let folder = huggingface::open(&source)?;
@@ -65,8 +72,11 @@ impl Finetuning {
         head::describe(&mut config, problem, &labels);
         let model = Learnable::new(&config, folder.weights, fresh)?;
         let limit = read::limit(&tokenizer, model.sizes().positions, &settings)?;
-        let examples =
+        let mut examples =
             read::examples(data, &read::Reading { problem, labels: &labels, tokenizer: &tokenizer, limit, settings: &settings })?;
+        if let Some(teacher) = teacher {
+            teacher::teach(teacher, data, &labels, &mut examples)?;
+        }
         let run = settings.run_of(examples.len())?;
         let targets = Targets::new(problem, labels.len(), &examples, settings.clone())?;
         let learning = learns(&model, problem, &targets, &config, &settings)?;
@@ -118,7 +128,7 @@ fn learns(model: &Learnable, problem: Problem, targets: &Targets, config: &serde
         }
         None => model.vectors(&[Pooling::Mean])?,
     };
-    let loss = if targets.shares.is_some() { Loss::Judged } else { problem.loss() };
+    let loss = targets.loss();
     let mut rates = rates(config, settings.run.dropout);
     rates.head = problem.head_dropout().map_or(0.0, |fields| {
         let said = fields.iter().find_map(|field| config[*field].as_f64()).map_or(rates.hidden, |rate| rate as f32);
@@ -187,6 +197,10 @@ impl Subject for Tuned {
             ("margin", settings.margin.to_string()),
             ("lengths", format!("{:?}", settings.lengths)),
             ("negatives", settings.negatives.to_string()),
+            (
+                "teacher",
+                if self.targets.taught { format!("{} {}", settings.teacher_share, settings.temperature) } else { "none".to_owned() },
+            ),
         ])
     }
 }

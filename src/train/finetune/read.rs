@@ -71,7 +71,7 @@ impl Reading<'_> {
             }
             None => return fail(ErrorKind::InvalidFile, "the row has no label"),
         };
-        Ok(Example { sequences, answer })
+        Ok(Example::new(sequences, answer))
     }
 
     /// The windows of a sentence. A word's tag is asked of its first token.
@@ -93,7 +93,7 @@ impl Reading<'_> {
                 tag
             };
             let answer = Answer::Tags(window.special.iter().map(&mut tag).collect());
-            Example { sequences: vec![Text::from(window)], answer }
+            Example::new(vec![Text::from(window)], answer)
         };
         Ok(encoded.windows.iter().map(example).collect())
     }
@@ -114,7 +114,7 @@ impl Reading<'_> {
             let encoded = encoded.map_err(|e| e.within(format!("question {}", question.id)))?;
             for window in &encoded.windows {
                 let span = place.as_ref().and_then(|bytes| tokens_of(window, bytes)).unwrap_or([0, 0]);
-                examples.push(Example { sequences: vec![Text::from(window)], answer: Answer::Span(span) });
+                examples.push(Example::new(vec![Text::from(window)], Answer::Span(span)));
             }
         }
         Ok(examples)

@@ -35,6 +35,10 @@ pub struct FinetuneSettings {
     pub overlap: usize,
     /// How classes weigh.
     pub class_weights: ClassWeights,
+    /// How much of the cost is a teacher's, and how much its answers are softened.
+    pub teacher_share: f64,
+    /// See `teacher_share`.
+    pub temperature: f64,
     /// What a wrong score of a document costs.
     pub rank_loss: RankLoss,
     /// Texts that do not belong to one, or documents that are worse, at most.
@@ -60,6 +64,8 @@ impl Default for FinetuneSettings {
             max_length: None,
             overlap: 64,
             class_weights: ClassWeights::None,
+            teacher_share: 0.5,
+            temperature: 2.0,
             rank_loss: RankLoss::Pointwise,
             negatives: 4,
             vector_loss: VectorLoss::Cosine,
@@ -110,6 +116,8 @@ impl FinetuneSettings {
                 Ok(())
             },
         },
+        real!(teacher_share in teacher_share, 0.0..=1.0, "a share from 0 to 1", "How much of the cost is a teacher's; 0.5 if not given"),
+        real!(temperature in temperature, 0.1..=100.0, "a number above 0", "How much a teacher's answers are softened; 2 if not given"),
         Setting {
             name: "rank_loss",
             values: "pointwise, pairwise or margin",

@@ -1,0 +1,68 @@
+"""What has a pretrained model learned? Hidden tokens of held-out text: the model in transformers and in Cloze, and what counting words alone would say.
+
+    python benches/pretrained.py CLOZE MODEL TRAIN.jsonl HELD-OUT.jsonl [TEXTS]
+
+CLOZE is the command, MODEL the folder that `cloze-train pretrain` wrote. Of each of TEXTS (300) documents the first 100 tokens are read, and one token in seven of them is
+hidden by [MASK], by lot. Loss is in nats a hidden token. Cloze is asked for all scores of the vocabulary (`fill-mask --top`), so that the loss is from its own answers. Counts
+are those of the tokens of the training text: the unigram loss, and how often the most frequent token is right. Needs torch and transformers.
+"""
+
+import json
+import math
+import random
+import subprocess
+import sys
+from collections import Counter
+
+import torch
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+cloze, folder, train, held_out = sys.argv[1:5]
+TEXTS = int(sys.argv[5]) if len(sys.argv) > 5 else 300
+tokenizer = AutoTokenizer.from_pretrained(folder)
+model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+lot = random.Random(3)
+
+counts = Counter()
+texts = (json.loads(line)["text"] for line in open(train, encoding="utf-8"))
+batch = []
+for text in texts:
+    batch.append(text)
+    if len(batch) == 500:
+        counts.update(t for ids in tokenizer(batch, add_special_tokens=False)["input_ids"] for t in ids)
+        batch = []
+counts.update(t for ids in (tokenizer(batch, add_special_tokens=False)["input_ids"] if batch else []) for t in ids)
+total, vocabulary = sum(counts.values()), len(tokenizer)
+most = counts.most_common(1)[0][0]
+
+rows = []
+for line in open(held_out, encoding="utf-8"):
+    ids = tokenizer(json.loads(line)["text"], add_special_tokens=False, truncation=True, max_length=100)["input_ids"]
+    # The text that Cloze gets must give the same tokens again.
+    hidden = [i for i in range(len(ids)) if lot.random() < 1 / 7]
+    masked = [tokenizer.mask_token_id if i in hidden else t for i, t in enumerate(ids)]
+    text = tokenizer.decode(masked, clean_up_tokenization_spaces=False)
+    if hidden and tokenizer(text, add_special_tokens=False)["input_ids"] == masked:
+        rows.append((text, masked, hidden, [ids[i] for i in hidden]))
+    if len(rows) == TEXTS:
+        break
+
+theirs, ours, right, unigram, frequent, asked = 0.0, 0.0, 0, 0.0, 0, 0
+command = [cloze, "fill-mask", "-m", folder, "--json", "--top", str(vocabulary)]
+said = subprocess.run(command, input="".join(json.dumps(dict(text=text)) + "\n" for text, *_ in rows), check=True, capture_output=True, text=True)
+for (text, masked, hidden, gold), line in zip(rows, said.stdout.splitlines()):
+    with torch.inference_mode():
+        logits = model(input_ids=torch.tensor([[tokenizer.cls_token_id, *masked, tokenizer.sep_token_id]])).logits[0]
+    fills = json.loads(line)["fills"]
+    for place, token, fill in zip(hidden, gold, fills):
+        scores = torch.log_softmax(logits[place + 1].double(), -1)
+        theirs -= float(scores[token])
+        right += int(int(scores.argmax()) == token)
+        # A word may be spelled alike by several tokens; the number tells them apart.
+        ours -= math.log(max(next(f["score"] for f in fill if f.get("id", None) == token), 1e-38))
+        unigram -= math.log((counts[token] + 1) / (total + vocabulary))
+        frequent += int(token == most)
+        asked += 1
+print(f"{len(rows)} texts, {asked} hidden tokens")
+print(f"masked loss in transformers {theirs / asked:.4f}, in Cloze {ours / asked:.4f}; accuracy {right / asked:.4f}")
+print(f"counts alone: loss {unigram / asked:.4f}; the most frequent token is right {frequent / asked:.4f}")
