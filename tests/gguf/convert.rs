@@ -142,6 +142,16 @@ fn vocabularies_are_in_llama_cpps_keys_and_give_the_same_tokens_from_there() {
     }
 }
 
+/// llama.cpp has GELU in every `bert`, and stops at a text where it expects a number.
+#[test]
+fn llama_cpp_stops_at_a_model_of_another_activation() {
+    for (name, stops) in [("tiny-relu", true), ("tiny-gelu", false), ("tiny-distilbert", false), ("tiny-jina", false)] {
+        let contents = contents(&golden(&format!("models/{name}")));
+        let stated = contents.metadata.text("bert.expert_count").unwrap();
+        assert_eq!(stated.is_some_and(|text| text.contains("relu")), stops, "{name}");
+    }
+}
+
 /// RoBERTa's relatives are BERT to llama.cpp, whose positions begin at 0.
 #[test]
 fn rows_of_positions_up_to_the_padding_id_are_a_setting_and_come_back_to_the_bit() {

@@ -32,6 +32,15 @@ fn positions_left(family: &Family, config: &Json, key: &str, size: u64) -> Optio
     if key == POSITIONS { size.checked_sub(family.skipped_positions(config) as u64) } else { Some(size) }
 }
 
+/// The activation that a model of llama.cpp's `bert` has in place of GELU, which llama.cpp computes whatever a file says.
+fn other_activation<'a>(arch: &str, config: &'a Json) -> Option<&'a str> {
+    let stated = ["hidden_act", "activation"].iter().find_map(|field| config.get(field)?.as_str());
+    stated.filter(|name| arch == "bert" && !name.starts_with("gelu"))
+}
+
+/// A key that llama.cpp reads of every model, as a number: it stops at a text rather than computing something else. Nothing here reads it.
+const STOP: &str = "expert_count";
+
 /// Where config.json states no width of the feed-forward layers, they are so many times as wide as the rows (GPT, XLM).
 const FEED_FORWARD: (&str, u64) = ("feed_forward_length", 4);
 
@@ -117,6 +126,9 @@ pub(in super::super) fn describe(family: &Family, config: &Json, pooling: Option
     let epsilon = config.get(field).and_then(Json::as_f64).unwrap_or(default);
     into.set(format!("{arch}.{EPSILON}"), Value::F32(epsilon as f32));
     more_keys::describe(arch, config, into);
+    if let Some(other) = other_activation(arch, config) {
+        into.set(format!("{arch}.{STOP}"), Value::String(format!("no number: the activation is {other}, and llama.cpp has gelu")));
+    }
     into.set(format!("{arch}.{CAUSAL}"), Value::Bool(CAUSAL_ONES.contains(&arch)));
     let number = if ranks { 4 } else { pooling.and_then(pooling_number).unwrap_or(0) };
     into.set(format!("{arch}.{POOLING}"), Value::U32(number as u32));

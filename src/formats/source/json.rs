@@ -48,11 +48,8 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::memory;
     use super::*;
-
-    fn memory(files: &[(&str, &str)]) -> Result<Source> {
-        Source::memory(files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect())
-    }
 
     #[test]
     fn malformed_json_is_an_error_with_file_line_and_column() {

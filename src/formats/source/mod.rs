@@ -274,7 +274,7 @@ fn none_of_them<T>(path: &Path) -> Result<T> {
 mod tests {
     use super::*;
 
-    fn memory(files: &[(&str, &str)]) -> Result<Source> {
+    pub(super) fn memory(files: &[(&str, &str)]) -> Result<Source> {
         Source::memory(files.iter().map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec())).collect())
     }
 
