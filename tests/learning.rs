@@ -5,6 +5,9 @@
 //! error of each.
 #![cfg(feature = "train")]
 
+#[path = "learning/objectives.rs"]
+mod objectives;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,8 +46,13 @@ struct Row {
     #[serde(default)]
     masked: Vec<(usize, u32)>,
     next: Option<u32>,
+    label: Option<u32>,
     #[serde(default)]
     replaced: Vec<f32>,
+    #[serde(default)]
+    spans: Vec<(usize, usize)>,
+    #[serde(default)]
+    drawn: Vec<u32>,
 }
 
 fn golden(name: &str) -> PathBuf {
@@ -58,6 +66,13 @@ fn goal(name: &str, rows: &[Row]) -> (Kind, Loss, Target) {
         "fill_mask" => {
             (Kind::FillMask, Loss::CrossEntropy, classes(rows.iter().flat_map(|row| row.masked.iter().map(|(_, id)| *id)).collect()))
         }
+        "next_token" => {
+            (Kind::NextToken, Loss::CrossEntropy, classes(rows.iter().flat_map(|row| row.masked.iter().map(|(_, id)| *id)).collect()))
+        }
+        "span_boundary" => {
+            (Kind::SpanBoundary, Loss::CrossEntropy, classes(rows.iter().flat_map(|row| row.masked.iter().map(|(_, id)| *id)).collect()))
+        }
+        "classify" => (Kind::Classify, Loss::CrossEntropy, classes(rows.iter().map(|row| row.label.unwrap()).collect())),
         "next_sentence" => (Kind::NextSentence, Loss::CrossEntropy, classes(rows.iter().map(|row| row.next.unwrap()).collect())),
         "replaced" => {
             let numbers: Vec<f32> = rows.iter().flat_map(|row| row.replaced.iter().copied()).collect();
@@ -65,6 +80,21 @@ fn goal(name: &str, rows: &[Row]) -> (Kind, Loss, Target) {
         }
         other => panic!("an unknown loss {other}"),
     }
+}
+
+/// The sequences, with the tokens that are asked about.
+fn batch(rows: &[Row]) -> Batch {
+    let mut batch = Batch::default();
+    for row in rows {
+        batch.push(&row.ids, &row.type_ids, 0);
+        for (place, _) in &row.masked {
+            match row.spans.iter().find(|(start, end)| (*start..*end).contains(place)) {
+                Some((start, end)) => batch.pick_between(*place, start - 1, *end),
+                None => batch.pick(*place),
+            }
+        }
+    }
+    batch
 }
 
 struct Case {
@@ -86,13 +116,12 @@ fn cases() -> Vec<Case> {
 fn case(name: String) -> Case {
     let expected: Expected = serde_json::from_slice(&std::fs::read(golden(&format!("learning/{name}/expected.json"))).unwrap()).unwrap();
     let folder = huggingface::open(&Source::open(&golden(&expected.model)).unwrap()).unwrap();
-    let model = Learnable::new(&folder.config, folder.weights, Fresh::default()).unwrap();
+    // A head whose tensors are all the trunk's is there because it is asked for.
+    let heads = expected.losses.iter().map(|loss| goal(loss, &expected.rows).0).collect();
+    let model = Learnable::new(&folder.config, folder.weights, Fresh { heads, ..Fresh::default() }).unwrap();
+    assert!(model.made().is_empty(), "{name}: {:?}", model.made());
     let learning = learning_of(&model, &expected, &|_| true, Rates::default(), &[]);
-    let mut batch = Batch::default();
-    for row in &expected.rows {
-        batch.push(&row.ids, &row.type_ids, 0);
-        row.masked.iter().for_each(|(place, _)| batch.pick(*place));
-    }
+    let batch = batch(&expected.rows);
     let targets = expected.losses.iter().map(|loss| goal(loss, &expected.rows).2).collect();
     let lesson = Lesson { targets, seed: 1, first_sequence: 0 };
     Case { name, expected, model, learning, batch: Arc::new(batch), lesson: Arc::new(lesson) }
@@ -121,37 +150,67 @@ impl Case {
 
     /// The worst difference of a tensor's gradient, and its name.
     fn worst_gradient(&self, learner: &Learner) -> (f64, String) {
-        let bytes = std::fs::read(golden(&format!("learning/{}/gradients.safetensors", self.name))).unwrap();
-        let reference = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-        let numbers = |name: &str| -> Option<Vec<f32>> {
-            let view = reference.tensor(name).ok()?;
-            Some(view.data().chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect())
-        };
-        let norm = |x: &[f32]| x.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt();
-        let whole = self.expected.steps[0]["norm"];
-        let (mut worst, mut seen) = ((0.0, String::new()), 0);
-        for id in 0..learner.count() {
-            let gradient = learner.gradient(WeightId(id));
-            let mut from = 0;
-            for part in self.model.parts(WeightId(id)) {
-                let count: usize = part.shape.iter().product();
-                let ours = &gradient[from..from + count];
-                from += count;
-                let Some(theirs) = numbers(&part.name) else {
-                    assert_eq!(norm(ours), 0.0, "{}: the reference has no gradient for {}", self.name, part.name);
-                    continue;
-                };
-                seen += 1;
-                let apart: Vec<f32> = ours.iter().zip(&theirs).map(|(a, b)| a - b).collect();
-                // The keys' bias adds the same to all of a query's scores: its gradient is nothing but rounding.
-                let error = norm(&apart) / norm(&theirs).max(1e-3 * whole);
-                if error > worst.0 {
-                    worst = (error, part.name.clone());
+        let reference = Gradients::read(&format!("learning/{}", self.name), self.expected.steps[0]["norm"]);
+        reference.worst(learner, &[("", &self.model)])
+    }
+}
+
+/// What PyTorch says of each tensor.
+struct Gradients {
+    tensors: BTreeMap<String, Vec<f32>>,
+    /// The norm of all together.
+    norm: f64,
+    of: String,
+}
+
+fn norm(x: &[f32]) -> f64 {
+    x.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt()
+}
+
+impl Gradients {
+    fn read(folder: &str, norm: f64) -> Gradients {
+        let bytes = std::fs::read(golden(&format!("{folder}/gradients.safetensors"))).unwrap();
+        let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let numbers = |data: &[u8]| data.chunks_exact(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
+        Gradients {
+            tensors: file.iter().map(|(name, view)| (name.to_owned(), numbers(view.data()))).collect(),
+            norm,
+            of: folder.to_owned(),
+        }
+    }
+
+    /// The worst difference of a tensor's gradient in `learner`, and its name. Models that learn together have names of their own behind
+    /// their prefixes; what they share counts once.
+    fn worst(&self, learner: &Learner, models: &[(&str, &Learnable)]) -> (f64, String) {
+        let (mut worst, mut seen) = ((0.0, String::new()), std::collections::BTreeSet::new());
+        for (prefix, model) in models {
+            for id in (0..learner.count()).map(WeightId) {
+                let gradient = learner.gradient(id);
+                let width = model.weights()[id.0].tensors[0].row_len();
+                for part in model.parts(id) {
+                    let ours = &part.taken(&gradient[part.rows.start * width..part.rows.end * width], width);
+                    let own = format!("{prefix}{}", part.name);
+                    let name = if self.tensors.contains_key(&own) { own } else { part.name.clone() };
+                    let Some(theirs) = self.tensors.get(&name) else {
+                        assert_eq!(norm(ours), 0.0, "{}: the reference has no gradient for {name}", self.of);
+                        continue;
+                    };
+                    let apart: Vec<f32> = ours.iter().zip(theirs).map(|(a, b)| a - b).collect();
+                    // The keys' bias adds the same to all of a query's scores: its gradient is nothing but rounding.
+                    let error = norm(&apart) / norm(theirs).max(1e-3 * self.norm);
+                    if error > worst.0 {
+                        worst = (error, name.clone());
+                    }
+                    seen.insert(name);
                 }
             }
         }
-        assert_eq!(seen, reference.len(), "{}: every tensor with a gradient is compared", self.name);
+        assert_eq!(seen.len(), self.tensors.len(), "{}: every tensor with a gradient is compared", self.of);
         worst
+    }
+
+    fn whole(&self) -> f64 {
+        self.tensors.values().map(|x| norm(x).powi(2)).sum::<f64>().sqrt()
     }
 }
 
@@ -159,7 +218,7 @@ impl Case {
 fn losses_and_gradients_are_pytorchs() {
     for case in cases() {
         for table in kernels::all().filter(|t| ["avx512", "avx2", "portable", "reference"].contains(&t.name)) {
-            let mut learner = Learner::new(case.model.weights(), Some(table.name), 2).unwrap();
+            let mut learner = case.model.learner(Some(table.name), 2).unwrap();
             let loss = case.worst_loss(&case.run(&mut learner), 0);
             let (gradient, name) = case.worst_gradient(&learner);
             let norm = (learner.gradient_norm(|_| true) / case.expected.steps[0]["norm"] - 1.0).abs();
@@ -174,7 +233,7 @@ fn losses_and_gradients_are_pytorchs() {
 #[test]
 fn twenty_steps_lead_where_pytorch_goes() {
     for case in cases() {
-        let mut learner = Learner::new(case.model.weights(), None, 2).unwrap();
+        let mut learner = case.model.learner(None, 2).unwrap();
         let mut worst = 0f64;
         for (i, step) in case.expected.steps.iter().enumerate() {
             worst = worst.max(case.worst_loss(&case.run(&mut learner), i));
@@ -263,7 +322,8 @@ fn layers_that_are_computed_again_give_the_same_gradients() {
         let ((losses, gradients, all), (again, same, fewer)) = (learned(&[]), learned(&hidden_states));
         println!("{}: {all} numbers of values, {fewer} with layers computed again", case.name);
         assert!(losses == again && gradients == same, "{}: the same bits", case.name);
-        assert!(fewer < all, "{}: {fewer} of {all}", case.name);
+        // Longformer's classifiers read layers of their own, which are kept.
+        assert!(fewer < all || case.name == "longformer-classify", "{}: {fewer} of {all}", case.name);
     }
 }
 
@@ -276,7 +336,7 @@ fn evaluating_costs_the_same() {
         let goals = case.expected.losses.iter().zip(values).enumerate();
         let goals: Vec<Goal> = goals.map(|(i, (l, value))| Goal { value, loss: goal(l, &case.expected.rows).1, target: i }).collect();
         let alone = evaluating(&graph, &goals);
-        let mut learner = Learner::new(case.model.weights(), None, 1).unwrap();
+        let mut learner = case.model.learner(None, 1).unwrap();
         let costs = learner.run(&Arc::new(alone.graph), &alone.losses, &case.batch, &case.lesson).unwrap();
         let mean = |rows: &[cloze::engine::lesson::Cost]| rows.iter().map(|c| f64::from(c.loss)).sum::<f64>() / rows.len() as f64;
         let worst = case.worst_loss(&costs.iter().map(|rows| mean(rows)).collect::<Vec<_>>(), 0);

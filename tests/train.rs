@@ -8,6 +8,8 @@
 mod faults;
 #[path = "train/machines.rs"]
 mod machines;
+#[path = "train/objectives.rs"]
+mod objectives;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -13,12 +13,33 @@ pub struct Batch {
     offsets: Vec<usize>,
     skips: Vec<usize>,
     picks: Vec<usize>,
+    /// By pick: the tokens on both sides of the span that it is in.
+    borders: Vec<[usize; 2]>,
     seen: Vec<usize>,
+}
+
+/// Which token a pick stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    /// The picked one.
+    Own,
+    /// The one in front of its span.
+    Before,
+    /// The one behind its span.
+    Behind,
 }
 
 impl Default for Batch {
     fn default() -> Self {
-        Batch { ids: Vec::new(), segments: Vec::new(), offsets: vec![0], skips: Vec::new(), picks: Vec::new(), seen: Vec::new() }
+        Batch {
+            ids: Vec::new(),
+            segments: Vec::new(),
+            offsets: vec![0],
+            skips: Vec::new(),
+            picks: Vec::new(),
+            borders: Vec::new(),
+            seen: Vec::new(),
+        }
     }
 }
 
@@ -58,14 +79,40 @@ impl Batch {
     /// # Panics
     /// If there is no such token.
     pub fn pick(&mut self, token: usize) {
-        let row = self.sequences().checked_sub(1).map(|last| self.offsets[last] + token).filter(|row| *row < self.tokens());
-        let Some(row) = row else { panic!("a picked token is one of the last sequence's") };
-        self.picks.push(row);
+        self.pick_between(token, token, token);
+    }
+
+    /// As [`Batch::pick`], of a token in the span between the tokens `before` and `behind`.
+    ///
+    /// # Panics
+    /// If one of them is not there.
+    pub fn pick_between(&mut self, token: usize, before: usize, behind: usize) {
+        let last = self.sequences().checked_sub(1);
+        let row = |token: usize| last.map(|last| self.offsets[last] + token).filter(|row| *row < self.tokens());
+        let (Some(own), Some(before), Some(behind)) = (row(token), row(before), row(behind)) else {
+            panic!("a picked token is one of the last sequence's")
+        };
+        self.picks.push(own);
+        self.borders.push([before, behind]);
     }
 
     /// The rows of the tokens picked.
     pub fn picks(&self) -> &[usize] {
         &self.picks
+    }
+
+    /// The row of a token that pick `index` stands for.
+    pub fn picked(&self, index: usize, which: Which) -> usize {
+        match which {
+            Which::Own => self.picks[index],
+            Which::Before => self.borders[index][0],
+            Which::Behind => self.borders[index][1],
+        }
+    }
+
+    /// The place of pick `index` in its span, from 0.
+    pub fn place_in_span(&self, index: usize) -> usize {
+        self.picks[index].saturating_sub(self.borders[index][0] + 1)
     }
 
     /// Number of tokens.

@@ -5,7 +5,9 @@
 //! its gradient (reverse accumulation; Griewank and Walther, Evaluating Derivatives, 2008). No family is described a second time. The
 //! result goes to `engine::cpu`'s learner.
 
-use super::graph::{Activation, Dropout, Graph, Learn, Lookup, Loss, Node, Norm, Op, Rows, ValueId, WeightId};
+use super::graph::{
+    Activation, Attention, Bias, Dropout, Graph, Learn, Lookers, Lookup, Loss, Met, Node, Norm, Op, Rows, Side, ValueId, WeightId,
+};
 
 /// A value that is compared with targets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +79,7 @@ pub fn evaluating(graph: &Graph, goals: &[Goal]) -> Learning {
 /// The operation of `value` if it is a vocabulary's scores that a loss compares: scores and loss are then one operation.
 fn vocabulary(graph: &Graph, goal: &Goal) -> Option<(ValueId, WeightId, WeightId)> {
     match (&graph.node(goal.value).op, goal.loss) {
-        (Op::Scores { input, table, bias }, Loss::CrossEntropy) => Some((*input, *table, *bias)),
+        (Op::Scores { input, table, bias }, Loss::CrossEntropy | Loss::Distilled { .. }) => Some((*input, *table, *bias)),
         _ => None,
     }
 }
@@ -93,7 +95,12 @@ struct Forward {
 
 impl Forward {
     fn copy(&mut self, model: &Graph, goals: &[Goal], rates: Rates) {
+        let needed = model.needed_by(goals.iter().map(|goal| goal.value));
         for value in model.values() {
+            if !needed[value.index()] {
+                self.places.push(ValueId::default());
+                continue;
+            }
             let node = model.node(value);
             let fused = goals.iter().any(|goal| goal.value == value && vocabulary(model, goal).is_some());
             // Scores that only a loss reads are never a value; nothing refers to their place.
@@ -118,12 +125,19 @@ impl Forward {
         let at = |v: ValueId, places: &[ValueId]| places[v.index()];
         match &node.op {
             Op::Embed { lookups, norm } => {
+                if node.rows == Rows::Picked {
+                    return self.graph.copy(node, |v| v);
+                }
                 let sum = self.graph.embed(lookups.clone(), None, node.width);
                 let embedded = norm.map_or(sum, |norm| self.graph.norm(sum, norm));
                 self.drop(embedded, rates.hidden)
             }
             Op::Linear { input, weight, bias, activation } => {
-                let input = at(*input, &self.places);
+                let mut input = at(*input, &self.places);
+                if matches!(node.rows, Rows::Fixed(_)) {
+                    // The rows of distances (He et al., DeBERTa, 2021) drop anew in each layer.
+                    input = self.drop(input, rates.hidden);
+                }
                 let product = self.graph.linear(input, *weight, *bias, Activation::Identity, node.width);
                 match *activation {
                     Activation::Identity => product,
@@ -131,16 +145,14 @@ impl Forward {
                 }
             }
             Op::Attention { qkv, start, attention } => {
-                let qkv = at(*qkv, &self.places);
-                if let Some(start) = start {
-                    // There is no way back over it; without one it may stay.
-                    return self.graph.attention_from(qkv, Some(at(*start, &self.places)), attention.clone());
-                }
+                let (qkv, start) = (at(*qkv, &self.places), start.map(|start| at(start, &self.places)));
+                let mut attention = attention.clone();
+                attention.each_value(|v| *v = at(*v, &self.places));
                 if rates.attention == 0.0 {
-                    return self.graph.attention(qkv, attention.clone());
+                    return self.graph.attention_from(qkv, start, attention);
                 }
                 let dropout = self.dropout(rates.attention);
-                self.graph.learn(Learn::Attend { qkv, attention: attention.clone(), dropout }, node.rows, node.width)
+                self.graph.learn(Learn::Attend { qkv, start, attention, dropout }, node.rows, node.width)
             }
             Op::AddNorm { input, residual, norm } => {
                 let (input, residual) = (at(*input, &self.places), at(*residual, &self.places));
@@ -152,6 +164,12 @@ impl Forward {
                 let (input, residual) = (at(*input, &self.places), at(*residual, &self.places));
                 let dropped = self.drop(input, rates.hidden);
                 self.graph.add(dropped, residual)
+            }
+            Op::Affine { input, residual: Some(residual), weight, bias } => {
+                let (input, residual) = (at(*input, &self.places), at(*residual, &self.places));
+                let dropped = self.drop(input, rates.hidden);
+                let sum = self.graph.add(dropped, residual);
+                self.graph.affine(sum, None, (*weight, *bias))
             }
             _ => {
                 let places = &self.places;
@@ -232,7 +250,7 @@ impl<'a> Back<'a> {
             let words = model.node(value).width;
             let Node { rows, width, .. } = *self.graph.node(input);
             let (learns, carries) = (self.learns(table) || self.learns(bias), self.learners[input.index()]);
-            let lost = self.graph.learn(Learn::Vocabulary { input, table, bias, words, target, learns, carries }, rows, width);
+            let lost = self.graph.learn(Learn::Vocabulary { input, table, bias, words, loss, target, learns, carries }, rows, width);
             self.add(input, lost);
             return lost;
         }
@@ -296,17 +314,12 @@ impl<'a> Back<'a> {
             Op::Linear { input, weight, bias, .. } => self.linear(gradient, input, weight, bias),
             Op::Norm { input, norm } => self.give(input, Learn::NormBack { gradient, input, norm, learns: self.norm_learns(&norm) }),
             Op::Add { input, residual } => [input, residual].into_iter().for_each(|v| self.pass(v, gradient)),
-            Op::Attention { start: Some(_), .. } => {
-                return Err("attention in which some tokens have queries, keys and values of their own");
-            }
-            Op::Attention { qkv, attention, .. } => {
-                let dropout = Dropout::default();
-                self.give(qkv, Learn::AttendBack { gradient, qkv, attention, dropout });
-            }
+            Op::Whole { table } => self.note(Learn::WholeGradient { gradient, table }),
+            Op::Attention { qkv, start, attention } => self.attend(gradient, (qkv, start), &attention, Dropout::default()),
             Op::Gate { input, activation, activated } => self.give(input, Learn::GateBack { gradient, input, activation, activated }),
             Op::Rotate { qkv, rotary } => self.give(qkv, Learn::RotateBack { gradient, rotary }),
             Op::Neighbours { input, size } => self.give(input, Learn::NeighboursBack { gradient, size }),
-            Op::Pick { input } => self.give(input, Learn::PickBack { gradient }),
+            Op::Pick { input, which } => self.give(input, Learn::PickBack { gradient, which }),
             Op::Pool { input, reduce } => self.give(input, Learn::PoolBack { gradient, input, reduce }),
             Op::Mean { inputs } => {
                 let factor = 1.0 / inputs.len() as f32;
@@ -321,15 +334,39 @@ impl<'a> Back<'a> {
             }
             Op::Learn(Learn::Activate { input, activation }) => self.give(input, Learn::ActivateBack { gradient, input, activation }),
             Op::Learn(Learn::Drop { input, dropout }) => self.give(input, Learn::Drop { input: gradient, dropout }),
-            Op::Learn(Learn::Attend { qkv, attention, dropout }) => {
-                self.give(qkv, Learn::AttendBack { gradient, qkv, attention, dropout });
+            Op::Learn(Learn::Attend { qkv, start, attention, dropout }) => self.attend(gradient, (qkv, start), &attention, dropout),
+            Op::Affine { input, weight, bias, .. } => {
+                let learns = self.learns(weight) || self.learns(bias);
+                self.give(input, Learn::AffineBack { gradient, input, weight, bias, learns });
             }
-            Op::Scores { .. } => return Err("scores of a vocabulary that no cross-entropy compares"),
-            Op::Terms { .. } => return Err("weights of terms"),
-            Op::Affine { .. } => return Err("scales and shifts in place of norms"),
+            Op::Scores { .. } => return Err("scores of a vocabulary that are not compared as a distribution"),
+            Op::Terms { input, table, bias, terms } => {
+                let learns = self.learns(table) || self.learns(bias);
+                self.give(input, Learn::TermsBack { gradient, input, table, bias, terms, learns });
+            }
             Op::AddNorm { .. } | Op::Learn(_) => unreachable!("the forward copy has none"),
         }
         Ok(())
+    }
+
+    /// Carries the gradient of an attention to what it reads: the values of those who look, and the rows that they meet.
+    fn attend(&mut self, gradient: ValueId, (qkv, start): (ValueId, Option<ValueId>), attention: &Attention, dropout: Dropout) {
+        let own = if start.is_some() { Lookers::Others } else { Lookers::All };
+        for (qkv, lookers) in [(Some(qkv), own), (start, Lookers::Start)].into_iter().filter_map(|(v, l)| Some((v?, l))) {
+            let Node { rows, width, .. } = *self.graph.node(qkv);
+            let met = attention.values().any(|v| self.learners[v.index()]);
+            if !(met || self.learners[qkv.index()]) {
+                continue;
+            }
+            let back = self.append(Learn::AttendBack { gradient, qkv, lookers, attention: attention.clone(), dropout }, rows, width);
+            self.pass(qkv, back);
+            let Bias::Disentangled(positions) = &attention.bias else { continue };
+            for (met, side) in [(&positions.keys, Side::Queries), (&positions.queries, Side::Keys)] {
+                if let Met::Rows { value, from } = met {
+                    self.give(*value, Learn::MetBack { of: back, side, from: *from });
+                }
+            }
+        }
     }
 
     /// The sum's gradient is each summand's.

@@ -10,10 +10,12 @@ mod attention;
 mod learn;
 mod sight;
 
-pub use attention::{Attention, Bias, Blocks, Disentangled, Far, Relative, Rotary, Span, Start};
+pub use attention::{Attention, Bias, Blocks, Disentangled, Far, Met, Relative, Rotary, Span, Start};
 #[cfg(feature = "train")]
-pub use learn::{Dropout, Learn, Loss};
+pub use learn::{Dropout, Learn, Lookers, Loss, Side};
 pub use sight::{Ranges, Sight};
+
+pub use super::batch::Which;
 
 /// Index of a weight in the list given to the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -39,6 +41,8 @@ pub enum Rows {
     Sequences,
     /// One row a token that the batch picks.
     Picked,
+    /// So many, whatever the batch: rows of a table.
+    Fixed(usize),
 }
 
 /// The function applied to each output of a linear layer.
@@ -93,6 +97,11 @@ pub enum Index {
     Segment,
     /// The same row for every token.
     Always(usize),
+    /// A picked token's place in its span, from 0; those behind the last row have this last one.
+    InSpan {
+        /// The last row.
+        last: usize,
+    },
 }
 
 /// One embedding table and how it is indexed.
@@ -145,12 +154,17 @@ pub struct Terms {
 /// One coarse operation. Shapes are (rows, width).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Op {
-    /// Sum of table rows, then an optional norm: -> (tokens, width).
+    /// Sum of table rows, then an optional norm: -> (tokens, width), or (picked, width) by places in spans.
     Embed {
         /// Tables summed, in this order.
         lookups: Vec<Lookup>,
         /// Applied to the sum.
         norm: Option<Norm>,
+    },
+    /// All rows of a table: -> (table rows, width).
+    Whole {
+        /// The table, (rows, width).
+        table: WeightId,
     },
     /// `activation(x W^T + bias)`: (rows, in) -> (rows, out) for W of shape (out, in).
     Linear {
@@ -233,10 +247,12 @@ pub enum Op {
         /// How many tokens, odd.
         size: usize,
     },
-    /// The rows of the tokens that the batch picks: (tokens, width) -> (picked, width).
+    /// The rows of the tokens that the batch picks, or of those at the borders of their spans: (tokens, width) -> (picked, width).
     Pick {
         /// Token rows.
         input: ValueId,
+        /// Which tokens.
+        which: Which,
     },
     /// How well each row of an embedding table fits: `x E^T + bias`, (rows, width) -> (rows, table rows). The table is read where
     /// it lies, so that an embedding serves as a decoder without a second copy.
@@ -283,19 +299,64 @@ pub enum Op {
 }
 
 impl Op {
+    /// Visits the weights that an operation of a model, or its copy in a graph that learns, reads on the way forward.
+    #[cfg(feature = "train")]
+    fn each_weight(&mut self, mut visit: impl FnMut(&mut WeightId)) {
+        let of_norm = |norm: &mut Norm, visit: &mut dyn FnMut(&mut WeightId)| {
+            visit(&mut norm.weight);
+            norm.bias.iter_mut().for_each(visit);
+        };
+        match self {
+            Op::Embed { lookups, norm } => {
+                lookups.iter_mut().for_each(|lookup| visit(&mut lookup.table));
+                norm.iter_mut().for_each(|norm| of_norm(norm, &mut visit));
+            }
+            Op::Whole { table } => visit(table),
+            Op::Linear { weight, bias, .. } => {
+                visit(weight);
+                bias.iter_mut().for_each(visit);
+            }
+            Op::Attention { attention, .. } | Op::Learn(Learn::Attend { attention, .. }) => match &mut attention.bias {
+                Bias::None | Bias::Slopes(_) => {}
+                Bias::Relative(relative) => visit(&mut relative.table),
+                Bias::Disentangled(positions) => {
+                    for met in [&mut positions.keys, &mut positions.queries] {
+                        if let Met::Made(ids) = met {
+                            ids.iter_mut().for_each(&mut visit);
+                        }
+                    }
+                }
+            },
+            Op::AddNorm { norm, .. } | Op::Norm { norm, .. } => of_norm(norm, &mut visit),
+            Op::Affine { weight, bias, .. } => [weight, bias].into_iter().for_each(visit),
+            Op::Scores { table, bias, .. } | Op::Terms { table, bias, .. } | Op::Learn(Learn::Vocabulary { table, bias, .. }) => {
+                [table, bias].into_iter().for_each(visit)
+            }
+            Op::Add { .. }
+            | Op::Gate { .. }
+            | Op::Rotate { .. }
+            | Op::Neighbours { .. }
+            | Op::Pick { .. }
+            | Op::Pool { .. }
+            | Op::Concat { .. }
+            | Op::Mean { .. }
+            | Op::Learn(_) => {}
+        }
+    }
+
     /// The values that the operation reads.
     pub fn inputs(&self) -> Vec<ValueId> {
         match self {
-            Op::Embed { .. } => vec![],
+            Op::Embed { .. } | Op::Whole { .. } => vec![],
             Op::Linear { input, .. }
             | Op::Pool { input, .. }
             | Op::Norm { input, .. }
             | Op::Gate { input, .. }
             | Op::Neighbours { input, .. }
-            | Op::Pick { input }
+            | Op::Pick { input, .. }
             | Op::Scores { input, .. }
             | Op::Terms { input, .. } => vec![*input],
-            Op::Attention { qkv, start, .. } => [*qkv].into_iter().chain(*start).collect(),
+            Op::Attention { qkv, start, attention } => [*qkv].into_iter().chain(*start).chain(attention.values()).collect(),
             Op::Rotate { qkv, .. } => vec![*qkv],
             Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => vec![*input, *residual],
             Op::Affine { input, residual, .. } => [*input].into_iter().chain(*residual).collect(),
@@ -321,6 +382,8 @@ pub struct Node {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Graph {
     nodes: Vec<Node>,
+    /// Values that outlive a run beside the last.
+    kept: Vec<ValueId>,
 }
 
 impl Graph {
@@ -332,6 +395,17 @@ impl Graph {
     /// The operations in order.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
+    }
+
+    /// Lets a value outlive a run.
+    #[cfg(feature = "train")]
+    pub fn keep(&mut self, value: ValueId) {
+        self.kept.push(value);
+    }
+
+    /// Values that outlive a run: those that were kept, and the last.
+    pub fn results(&self) -> impl Iterator<Item = ValueId> {
+        self.kept.iter().copied().chain(self.nodes.len().checked_sub(1).map(ValueId))
     }
 
     /// The operation that computes `value`.
@@ -365,6 +439,11 @@ impl Graph {
     /// Appends [`Op::Embed`] into rows of `width`.
     pub fn embed(&mut self, lookups: Vec<Lookup>, norm: Option<Norm>, width: usize) -> ValueId {
         self.push(Op::Embed { lookups, norm }, Rows::Tokens, width)
+    }
+
+    /// Appends [`Op::Whole`] of a table of (rows, width).
+    pub fn whole(&mut self, table: WeightId, rows: usize, width: usize) -> ValueId {
+        self.push(Op::Whole { table }, Rows::Fixed(rows), width)
     }
 
     /// Appends [`Op::Linear`] with `width` outputs.
@@ -426,10 +505,21 @@ impl Graph {
         self.push(Op::Neighbours { input, size }, Rows::Tokens, width)
     }
 
-    /// Appends [`Op::Pick`].
+    /// Appends [`Op::Pick`] of the picked tokens themselves.
     pub fn pick(&mut self, input: ValueId) -> ValueId {
+        self.pick_which(input, Which::Own)
+    }
+
+    /// Appends [`Op::Pick`].
+    pub fn pick_which(&mut self, input: ValueId, which: Which) -> ValueId {
         let width = self.node(input).width;
-        self.push(Op::Pick { input }, Rows::Picked, width)
+        self.push(Op::Pick { input, which }, Rows::Picked, width)
+    }
+
+    /// Appends [`Op::Embed`] of one table by the picked tokens' places in their spans: (picked, width).
+    pub fn places_in_spans(&mut self, table: WeightId, rows: usize, width: usize) -> ValueId {
+        let lookup = Lookup { table, index: Index::InSpan { last: rows.saturating_sub(1) } };
+        self.push(Op::Embed { lookups: vec![lookup], norm: None }, Rows::Picked, width)
     }
 
     /// Appends [`Op::Scores`] of a table with `width` rows.
@@ -475,14 +565,27 @@ impl Graph {
 
     /// Which operations `value` needs.
     fn needed(&self, value: ValueId) -> Vec<bool> {
+        self.needed_by([value])
+    }
+
+    /// Which operations one of `values` needs.
+    pub(super) fn needed_by(&self, values: impl IntoIterator<Item = ValueId>) -> Vec<bool> {
         let mut needed = vec![false; self.nodes.len()];
-        needed[value.0] = true;
-        for i in (0..=value.0).rev() {
+        values.into_iter().for_each(|value| needed[value.0] = true);
+        for i in (0..needed.len()).rev() {
             if needed[i] {
                 self.nodes[i].op.inputs().iter().for_each(|v| needed[v.0] = true);
             }
         }
         needed
+    }
+
+    /// The same operations over weights of other numbers.
+    #[cfg(feature = "train")]
+    #[must_use]
+    pub fn over_weights(mut self, to: impl Fn(WeightId) -> WeightId) -> Graph {
+        self.nodes.iter_mut().for_each(|node| node.op.each_weight(|id| *id = to(*id)));
+        self
     }
 
     /// The same operations with every attention looking as far as `span`: backwards alone for a model that learns from left to right.
@@ -514,16 +617,19 @@ impl Graph {
 fn renumber(op: &Op, to: impl Fn(ValueId) -> ValueId + Copy) -> Op {
     let mut op = op.clone();
     match &mut op {
-        Op::Embed { .. } => {}
+        Op::Embed { .. } | Op::Whole { .. } => {}
         Op::Linear { input, .. }
         | Op::Pool { input, .. }
         | Op::Norm { input, .. }
         | Op::Gate { input, .. }
         | Op::Neighbours { input, .. }
-        | Op::Pick { input }
+        | Op::Pick { input, .. }
         | Op::Scores { input, .. }
         | Op::Terms { input, .. } => *input = to(*input),
-        Op::Attention { qkv, start, .. } => (*qkv, *start) = (to(*qkv), start.map(to)),
+        Op::Attention { qkv, start, attention } => {
+            (*qkv, *start) = (to(*qkv), start.map(to));
+            attention.each_value(|v| *v = to(*v));
+        }
         Op::Rotate { qkv, .. } => *qkv = to(*qkv),
         Op::AddNorm { input, residual, .. } | Op::Add { input, residual } => (*input, *residual) = (to(*input), to(*residual)),
         Op::Affine { input, residual, .. } => {

@@ -61,6 +61,8 @@ pub struct Cost {
     pub loss: f32,
     /// Of classes: whether the right one is largest.
     pub right: bool,
+    /// Of a vocabulary: a word drawn with the probability that the model gives it, by the lesson's seed.
+    pub drawn: u32,
 }
 
 /// `e^z / sum e^z`.
@@ -84,7 +86,7 @@ pub fn cross_entropy(z: &[f64], class: u32) -> (Cost, Vec<f64>) {
     let largest = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let total = largest + z.iter().map(|z| (z - largest).exp()).sum::<f64>().ln();
     gradient[class] -= 1.0;
-    (Cost { loss: (total - z[class]) as f32, right: z[class] >= largest }, gradient)
+    (Cost { loss: (total - z[class]) as f32, right: z[class] >= largest, drawn: 0 }, gradient)
 }
 
 /// The golden ratio's fraction as an odd number: SplitMix64's increment.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use positions::{Positions, Table};
+use positions::{Positions, Projection, Table};
 pub(super) use version1::{HEADS as HEADS_OF_VERSION_1, build as build_version_1};
 
 use super::bert::{self, BERT, CHOICE, EXTRACT, PREDICTIONS, TAG, linear};
@@ -22,8 +22,7 @@ use super::heads::{Activates, Input, Kind, LayerRow, Row, Width};
 use super::loader::Loader;
 use super::postnorm::{self, BUFFERS, Builder, Family, Layer, LayerNames, Settings};
 use super::trunk::Trunk;
-use crate::engine::Role;
-use crate::engine::graph::{Activation, Bias, Disentangled, Index, Lookup, ValueId, WeightId};
+use crate::engine::graph::{Activation, Bias, Disentangled, Index, Lookup, Met, ValueId, WeightId};
 use crate::error::Result;
 
 const DEBERTA: Family = Family {
@@ -97,11 +96,11 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     trunk.epsilon = config.epsilon_or("layer_norm_eps", EPSILON)?;
     let positions = Positions::read(config, &trunk.sizes)?;
     let (tokens, embedded) = embeddings(&mut trunk)?;
-    let table = positions.as_ref().map(|p| Table::take(p, &mut trunk)).transpose()?;
+    let mut table = positions.as_ref().map(|p| Table::take(p, &mut trunk)).transpose()?;
     let mut hidden_states = vec![embedded];
     for (i, name) in postnorm::own_layers(config, &trunk.sizes)?.iter().enumerate() {
         let layer = trunk.load(name)?;
-        let bias = match (&positions, &table) {
+        let bias = match (&positions, &mut table) {
             (Some(positions), Some(table)) => bias(positions, table, &layer, name, &mut trunk)?,
             _ => Bias::None,
         };
@@ -171,23 +170,14 @@ fn convolution(trunk: &mut Builder<'_, '_>, read: ValueId, output: ValueId) -> R
 }
 
 /// The bias of the layer `name`, whose own weights are `layer`'s.
-fn bias(positions: &Positions, table: &Table, layer: &Layer, name: &str, trunk: &mut Builder<'_, '_>) -> Result<Bias> {
-    let hidden = trunk.sizes.hidden;
-    let mut rows = |wanted: bool, part: usize, own: &str| -> Result<Vec<WeightId>> {
-        if !wanted {
-            return Ok(Vec::new());
-        }
-        let (weight, bias) = if positions.shared {
-            layer.qkv.part(trunk.loader, part)
-        } else {
-            let named = |end: &str| format!("{name}attention.self.{own}.{end}");
-            let weight = trunk.loader.source(Role::Matrix, &named("weight"), &[hidden, hidden])?;
-            (weight, Some(trunk.loader.source(Role::Vector, &named("bias"), &[hidden])?))
-        };
-        table.projected(weight, bias, trunk)
+fn bias(positions: &Positions, table: &mut Table, layer: &Layer, name: &str, trunk: &mut Builder<'_, '_>) -> Result<Bias> {
+    let mut met = |wanted: bool, part: usize, own: &str| match wanted {
+        true if positions.shared => table.met(Projection::Shared(&layer.qkv, part), trunk),
+        true => table.met(Projection::Own(format!("{name}attention.self.{own}"), true), trunk),
+        false => Ok(Met::Nothing),
     };
     // Queries meet what keys are made of, and keys what queries are made of.
-    let keys = rows(positions.keys, 1, "pos_key_proj")?;
-    let queries = rows(positions.queries, 0, "pos_query_proj")?;
+    let keys = met(positions.keys, 1, "pos_key_proj")?;
+    let queries = met(positions.queries, 0, "pos_query_proj")?;
     Ok(Bias::Disentangled(Disentangled { keys, queries, places: Arc::clone(&positions.places) }))
 }

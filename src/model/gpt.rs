@@ -51,7 +51,14 @@ pub(super) const HEADS: &[Row] = &[
         crf: None,
         layers: &[linear("multiple_choice_head.summary", Width::Fixed(1))],
     },
-    Row { kind: Kind::NextToken, classes: &["LMHeadModel"], tensors: "lm_head.", input: Input::Tokens, crf: None, layers: &[] },
+    Row {
+        kind: Kind::NextToken,
+        classes: &["LMHeadModel"],
+        tensors: "lm_head.",
+        input: Input::Picked,
+        crf: None,
+        layers: &[LayerRow::Decoder { weight: "lm_head.weight", biases: &[] }],
+    },
 ];
 
 /// The table of the next token's scores.

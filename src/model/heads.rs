@@ -36,6 +36,8 @@ pub enum Kind {
     MultipleChoice,
     /// Which token comes next (GPT); no task of this version.
     NextToken,
+    /// Which token stands at a place of a span, by the tokens at its borders: what SpanBERT learns from; no task.
+    SpanBoundary,
 }
 
 impl Kind {
@@ -49,6 +51,7 @@ impl Kind {
         ("replaced", Kind::Replaced),
         ("multiple_choice", Kind::MultipleChoice),
         ("next_token", Kind::NextToken),
+        ("span_boundary", Kind::SpanBoundary),
     ];
 
     /// The name that descriptions and messages use.
@@ -70,6 +73,9 @@ pub(super) enum Input {
     Tokens,
     /// The last hidden state of the tokens that the batch picks: a row for each of them alone.
     Picked,
+    /// The last hidden states of the tokens in front of the span that a picked token is in, and behind it, and the row of a table for its
+    /// place there: a row for each picked token. The table's tensor.
+    Borders(&'static str),
     /// The mean of the last hidden state over all tokens: one row a sequence.
     Mean,
     /// [`First`](Input::First) or [`Mean`](Input::Mean), as this field of config.json says, `cls` or `mean`; `cls` where it says nothing.
@@ -236,8 +242,30 @@ pub struct Head {
     /// How labels follow each other, where the checkpoint says it.
     pub crf: Option<Crf>,
     pub(super) input: Input,
+    /// Of [`Input::Borders`]: the table, its rows and its columns.
+    pub(super) places: Option<(WeightId, usize, usize)>,
     pub(super) layers: Vec<Layer>,
 }
+
+/// What a model of any family may have learned from beside its own objectives. Joshi et al., SpanBERT: Improving Pre-training by Representing
+/// and Predicting Spans (2020): two layers, each with GELU and a norm, over the borders of a span and a place in it.
+const FOR_ALL: &[Row] = &[Row {
+    kind: Kind::SpanBoundary,
+    classes: &[],
+    tensors: "span_boundary.",
+    input: Input::Borders("span_boundary.position_embeddings.weight"),
+    crf: None,
+    layers: &[
+        LayerRow::Linear { name: "span_boundary.dense1", width: Width::Hidden, activation: Activates::With(Activation::Gelu) },
+        LayerRow::Norm { name: "span_boundary.norm1" },
+        LayerRow::Linear { name: "span_boundary.dense2", width: Width::Embedding, activation: Activates::With(Activation::Gelu) },
+        LayerRow::Norm { name: "span_boundary.norm2" },
+        LayerRow::OwnDecoder { bias: "span_boundary.bias" },
+    ],
+}];
+
+/// The table of places in spans that is made where there is none: SpanBERT's.
+const PLACES: [usize; 2] = [20, 200];
 
 /// The heads of a checkpoint, and the prefixes of tensors that belong to heads without a task.
 pub(super) struct Found {
@@ -253,9 +281,15 @@ pub(super) fn take(rows: &[Row], config: &Fields<'_>, loader: &mut Loader, groun
     // Heads stand beside the trunk, without its prefix.
     loader.set_prefix("");
     let mut found = Found { heads: Vec::new(), unanswered: Vec::new() };
-    for row in rows {
-        let present = loader.has_any(row.tensors) && is_meant(row, rows, config, loader, ground.pooler)?;
-        if !present && !loader.wants(row.kind) {
+    let all: Vec<&Row> = rows.iter().chain(FOR_ALL).collect();
+    let is_present = |row: &Row, loader: &Loader| Ok(loader.has_any(row.tensors) && is_meant(row, rows, config, loader, ground.pooler)?);
+    let present = all.iter().map(|row| is_present(row, loader)).collect::<Result<Vec<bool>>>()?;
+    for (i, row) in all.iter().enumerate() {
+        // Of several rows of a kind that is missing the first is made.
+        let rivals = || all.iter().enumerate().filter(|(_, other)| other.kind == row.kind && !other.layers.is_empty()).map(|(at, _)| at);
+        let made = loader.wants(row.kind) && !rivals().any(|at| present[at]) && rivals().next() == Some(i);
+        // An earlier row may have taken its tensors.
+        if !(made || present[i] && loader.has_any(row.tensors)) {
             continue;
         }
         if row.layers.is_empty() {
@@ -301,7 +335,12 @@ fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) ->
         let told = format!("tensor \"pooler.dense.weight\" is missing from the checkpoint; its head {}* reads the pooler", row.tensors);
         return fail(ErrorKind::InvalidTensor, told);
     }
-    let (mut layers, mut width) = (Vec::new(), ground.hidden);
+    let (mut layers, mut width, mut places) = (Vec::new(), ground.hidden, None);
+    if let Input::Borders(table) = row.input {
+        let [rows, columns] = loader.sizes(table).unwrap_or(PLACES);
+        places = Some((loader.table(table, rows, columns)?, rows, columns));
+        width = 2 * ground.hidden + columns;
+    }
     for layer in row.layers {
         let (loaded, outputs) = load_layer(layer, width, config, loader, ground)?;
         layers.push(loaded);
@@ -312,7 +351,7 @@ fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) ->
         _ => Meaning::default(),
     };
     let crf = row.crf.filter(|prefix| loader.has_any(prefix)).map(|prefix| Crf::load(loader, prefix, width)).transpose()?;
-    Ok(Head { kind: row.kind, outputs: width, meaning, crf, input: row.input.resolve(config)?, layers })
+    Ok(Head { kind: row.kind, outputs: width, meaning, crf, input: row.input.resolve(config)?, places, layers })
 }
 
 /// A layer that reads rows of `inputs` numbers, and how many it gives.
@@ -367,7 +406,7 @@ fn load_layer(row: &LayerRow, inputs: usize, config: &Fields<'_>, loader: &mut L
         LayerRow::WideDecoder { weight, rest, biases } => {
             let width = loader.count(ground.tokens);
             let table = decoder_table(weight, config, loader, ground)?;
-            let table = widened(table, rest, inputs, loader)?;
+            widen(table, rest, inputs, loader)?;
             let bias = decoder_bias(biases, width, loader)?;
             Ok((Layer::Decoder { table, bias, width }, width))
         }
@@ -392,8 +431,11 @@ fn decoder_table(weight: &str, config: &Fields<'_>, loader: &mut Loader, ground:
     fail(ErrorKind::InvalidTensor, told)
 }
 
-/// The first of `biases` that the checkpoint has; others are copies of it.
+/// The first of `biases` that the checkpoint has; others are copies of it. Zeros for a decoder that has none.
 fn decoder_bias(biases: &[&str], width: usize, loader: &mut Loader) -> Result<WeightId> {
+    if biases.is_empty() {
+        return loader.zeros(width);
+    }
     let mut found = biases.iter().filter(|name| loader.has(name)).map(|name| (*name).to_owned()).collect::<Vec<_>>();
     // One that is made has the last name, which stands for all.
     let missing = || biases[if loader.wants(Kind::FillMask) { biases.len() - 1 } else { 0 }].to_owned();
@@ -403,25 +445,21 @@ fn decoder_bias(biases: &[&str], width: usize, loader: &mut Loader) -> Result<We
     Ok(bias)
 }
 
-/// A table of `width` columns: those of `table`, then those that lie in the tensor `rest` as rows.
-fn widened(table: WeightId, rest: &str, width: usize, loader: &mut Loader) -> Result<WeightId> {
+/// Gives `table` the columns that a decoder of rows of `width` needs: those that it has, then those that lie in the tensor `rest` as rows.
+fn widen(table: WeightId, rest: &str, width: usize, loader: &mut Loader) -> Result<()> {
     let (columns, rows) = (loader.width(table), loader.count(table));
     let Some(missing) = width.checked_sub(columns) else {
         let told = format!("the token embedding has {columns} columns, and its decoder reads only {width}");
         return fail(ErrorKind::InvalidTensor, told);
     };
-    if missing == 0 {
-        // A matrix without rows may be there all the same.
-        if loader.has(rest) {
-            loader.source(Role::Head, rest, &[0, rows])?;
-        }
-        return Ok(table);
+    if missing > 0 {
+        return loader.widen(table, rest, missing);
     }
-    let more = loader.source(Role::Head, rest, &[missing, rows])?.tensors[0].to_f32();
-    let own = loader.numbers_of(table);
-    let row = |row: usize| own[row * columns..(row + 1) * columns].iter().chain(more.iter().skip(row).step_by(rows));
-    let numbers: Vec<f32> = (0..rows).flat_map(row).copied().collect();
-    loader.made(Role::Table, format!("the token embedding with {rest:?}"), rows, &numbers)
+    // A matrix without rows may be there all the same.
+    if loader.has(rest) {
+        loader.source(Role::Head, rest, &[0, rows])?;
+    }
+    Ok(())
 }
 
 /// The rows of the token embedding, whose columns a decoder reads.

@@ -2,17 +2,21 @@
 //!
 //! The same trunk, heads and weights as an [`Encoder`](super::Encoder)'s, built by the same families; missing weights are made
 //! ([`Fresh`]), all of them for a model from nothing. The graph of some heads goes to `engine::gradient`, the weights to a learner, and what it
-//! learned comes back as tensors under the names of a checkpoint.
+//! learned comes back as tensors under the names of a checkpoint. Two models may learn together and share weights.
+
+use std::ops::Range;
 
 use serde_json::Value;
 
 use super::config;
 use super::fresh::Fresh;
 use super::heads::Kind;
-use super::loader::{Loader, Part};
+use super::loader::Loader;
+use super::parts::Part;
 use super::pooling::Pooling;
 use super::trunk::{Sizes, Trunk};
-use crate::engine::graph::{Bias, Op, ValueId, WeightId};
+use crate::engine::cpu::Learner;
+use crate::engine::graph::{ValueId, WeightId};
 use crate::engine::{Graph, Weight};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::Weights;
@@ -20,8 +24,11 @@ use crate::formats::Weights;
 /// A model that can learn.
 pub struct Learnable {
     trunk: Trunk,
+    /// By the model's own ids: the weight's place in `weights`, which another model may share.
+    places: Vec<WeightId>,
     weights: Vec<Weight>,
     parts: Vec<Vec<Part>>,
+    fixed: Vec<(WeightId, Range<usize>)>,
     made: Vec<String>,
 }
 
@@ -29,7 +36,7 @@ impl Learnable {
     /// The model that `config` describes, of `tensors` as far as they go; what is missing, and the heads of `fresh`, are made.
     ///
     /// # Errors
-    /// As [`Encoder::new`](super::Encoder::new); `Unsupported` for families whose weights are changed as they are loaded.
+    /// As [`Encoder::new`](super::Encoder::new); `Unsupported` for a family without one of the heads, or whose weights are changed as they are loaded.
     pub fn new(config: &Value, tensors: Weights, fresh: Fresh) -> Result<Learnable> {
         let mut loader = Loader::new(tensors, None);
         let heads = fresh.heads.clone();
@@ -42,19 +49,26 @@ impl Learnable {
             let told = format!("models of family {} have no head for {}", trunk.family, kind.name());
             return fail(ErrorKind::Unsupported, told);
         }
-        let disentangled = |op: &Op| matches!(op, Op::Attention { attention, .. } if matches!(attention.bias, Bias::Disentangled(_)));
-        if trunk.graph.nodes().iter().any(|node| disentangled(&node.op)) {
-            let told = format!("models of family {} do not learn yet: their positions are computed when a model is opened", trunk.family);
-            return fail(ErrorKind::Unsupported, told);
-        }
-        // What is made of other weights cannot be written back.
-        if let Some(at) = loader.parts().iter().position(Vec::is_empty) {
+        // What is made of other weights cannot be written back, unless it stays as it is.
+        let stays = |at: usize| loader.fixed().iter().any(|(id, rows)| id.0 == at && *rows == (0..loader.count(*id)));
+        if let Some(at) = (0..loader.parts().len()).find(|at| loader.parts()[*at].is_empty() && !stays(*at)) {
             let (weights, family) = (loader.into_weights(), trunk.family);
             let told = format!("models of family {family} do not learn yet: {} is changed when a model is opened", weights[at].name);
             return fail(ErrorKind::Unsupported, told);
         }
-        let (parts, made) = (loader.parts().to_vec(), loader.invented().to_vec());
-        Ok(Learnable { trunk, weights: loader.into_weights(), parts, made })
+        let (parts, fixed, made) = (loader.parts().to_vec(), loader.fixed().to_vec(), loader.invented().to_vec());
+        let places = (0..parts.len()).map(WeightId).collect();
+        Ok(Learnable { trunk, places, weights: loader.into_weights(), parts, fixed, made })
+    }
+
+    /// A learner of the weights on up to `threads` threads and the instruction set called `isa`.
+    ///
+    /// # Errors
+    /// As [`Learner::new`].
+    pub fn learner(&self, isa: Option<&str>, threads: usize) -> Result<Learner> {
+        let mut learner = Learner::new(&self.weights, isa, threads)?;
+        self.fixed.iter().for_each(|(id, rows)| learner.hold(*id, rows.clone()));
+        Ok(learner)
     }
 
     /// The graph of these heads over one trunk, and what each gives.
@@ -70,7 +84,56 @@ impl Learnable {
             };
             values.push(self.trunk.append_head(&mut graph, head)?);
         }
-        Ok((graph, values))
+        Ok((graph.over_weights(|id| self.places[id.0]), values))
+    }
+
+    /// The last hidden state in every graph of the model: (tokens, hidden).
+    pub fn hidden(&self) -> ValueId {
+        self.trunk.hidden_states[self.trunk.sizes.layers]
+    }
+
+    /// Whether the model has a head of this kind.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.trunk.heads.iter().any(|head| head.kind == kind)
+    }
+
+    /// Lets two models learn together: both get the weights of both, and `other` takes those that are made of tensors whose names begin with
+    /// `shared` from this one. A learner of either has both.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a shared tensor that this model lacks or that has another shape here.
+    pub fn join(&mut self, other: &mut Learnable, shared: &str) -> Result<()> {
+        let mut together = self.weights.clone();
+        let mut places = Vec::new();
+        for (weight, parts) in other.weights.iter().zip(&other.parts) {
+            if parts.is_empty() || !parts.iter().all(|part| part.name.starts_with(shared)) {
+                places.push(WeightId(together.len()));
+                together.push(weight.clone());
+                continue;
+            }
+            let Some(at) = self.parts.iter().position(|own| own == parts) else {
+                let told =
+                    format!("tensor {:?} of {:?} has no counterpart in the model that it is shared with", parts[0].name, parts[0].shape);
+                return fail(ErrorKind::InvalidArgument, told);
+            };
+            places.push(WeightId(at));
+        }
+        let mut parts = vec![Vec::new(); together.len()];
+        for (own, place) in other.parts.drain(..).zip(&places) {
+            parts[place.0] = own;
+        }
+        self.parts.resize(together.len(), Vec::new());
+        self.fixed.extend(other.fixed.iter().map(|(id, rows)| (places[id.0], rows.clone())));
+        *other = Learnable {
+            trunk: other.trunk.clone(),
+            places,
+            weights: together.clone(),
+            parts,
+            fixed: self.fixed.clone(),
+            made: std::mem::take(&mut other.made),
+        };
+        self.weights = together;
+        Ok(())
     }
 
     /// The embeddings' output, then each layer's, in every graph of [`Learnable::graph`] and [`Learnable::vectors`].
@@ -87,7 +150,7 @@ impl Learnable {
         let hidden = self.trunk.last_hidden_state();
         let pooled = modes.iter().map(|mode| self.trunk.append_pooling(&mut graph, hidden, *mode)).collect::<Result<_>>()?;
         let all = graph.concat(pooled);
-        Ok((graph, all))
+        Ok((graph.over_weights(|id| self.places[id.0]), all))
     }
 
     /// The family's name.
@@ -105,7 +168,7 @@ impl Learnable {
         &self.weights
     }
 
-    /// The tensors that a weight is made of, one above the other.
+    /// The tensors that a weight is made of.
     pub fn parts(&self, id: WeightId) -> &[Part] {
         &self.parts[id.0]
     }
@@ -117,7 +180,8 @@ impl Learnable {
         let mut layers = vec![states.len(); self.weights.len()];
         for (value, node) in self.trunk.graph.values().zip(self.trunk.graph.nodes()) {
             let layer = states.iter().position(|state| value <= *state).unwrap_or(states.len());
-            node.op.weights().into_iter().for_each(|id| layers[id.0] = layers[id.0].min(layer));
+            let own = node.op.weights().into_iter().map(|id| self.places[id.0].0);
+            own.for_each(|at| layers[at] = layers[at].min(layer));
         }
         layers
     }

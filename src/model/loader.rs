@@ -5,11 +5,13 @@
 #[cfg(feature = "train")]
 use super::fresh::Fresh;
 use super::heads::Kind;
+use super::parts::{Form, Part};
 use crate::engine::graph::WeightId;
 use crate::engine::{Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{Weights, nearest};
 use crate::quant::{Bytes, Dtype, Tensor};
+use std::ops::Range;
 
 /// Takes tensors out of a checkpoint and lists them for the engine.
 pub(super) struct Loader {
@@ -26,6 +28,8 @@ pub(super) struct Loader {
     canonical: String,
     /// By weight: the tensors that it is made of, as a checkpoint has them.
     parts: Vec<Vec<Part>>,
+    /// Rows of weights that stay as they are when a model learns.
+    fixed: Vec<(WeightId, Range<usize>)>,
     /// What is made where the checkpoint lacks it.
     #[cfg(feature = "train")]
     fresh: Option<Fresh>,
@@ -38,15 +42,6 @@ pub(super) struct Loader {
     anew: bool,
     /// Whether what no wanted head reads is left out.
     alone: bool,
-}
-
-/// A tensor that a weight is made of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// Its name in a checkpoint of a whole model.
-    pub name: String,
-    /// Its shape there.
-    pub shape: Vec<usize>,
 }
 
 /// Old names of a parameter (TensorFlow's), and the name that checkpoints use today.
@@ -67,6 +62,7 @@ impl Loader {
             isa: isa.map(str::to_owned),
             canonical: String::new(),
             parts: Vec::new(),
+            fixed: Vec::new(),
             #[cfg(feature = "train")]
             fresh: None,
             #[cfg(feature = "train")]
@@ -84,6 +80,25 @@ impl Loader {
         self.wanted.clone_from(&fresh.heads);
         (self.labels, self.anew, self.alone) = (fresh.labels, fresh.anew, fresh.alone);
         self.fresh = Some(fresh);
+    }
+
+    /// Whether the model is to learn: what is made of weights must then be made anew at each step.
+    pub(super) fn learns(&self) -> bool {
+        #[cfg(feature = "train")]
+        return self.fresh.is_some();
+        #[cfg(not(feature = "train"))]
+        false
+    }
+
+    /// Keeps these rows of a weight as they are when a model learns: no checkpoint has them, or none may change them.
+    pub(super) fn fix(&mut self, id: WeightId, rows: Range<usize>) {
+        self.fixed.push((id, rows));
+    }
+
+    /// Rows of weights that stay as they are.
+    #[cfg(feature = "train")]
+    pub(super) fn fixed(&self) -> &[(WeightId, Range<usize>)] {
+        &self.fixed
     }
 
     /// Whether a head is wanted, so that it is made where the checkpoint lacks it.
@@ -188,12 +203,13 @@ impl Loader {
             let told = format!("tensor {:?} has type {}, in which it is no matrix", self.named(name), tensor.dtype().name());
             return fail(ErrorKind::InvalidTensor, told);
         };
-        let part = self.part_of(name, &[outputs, inputs, size]);
+        let part = Part::plain(self.full(name), &[outputs, inputs, size], 0);
         Ok(self.push(Role::Matrix, self.named(name), vec![flat], vec![part]))
     }
 
-    fn part_of(&self, name: &str, shape: &[usize]) -> Part {
-        Part { name: format!("{}{name}", self.canonical), shape: shape.to_vec() }
+    /// The name of a tensor in a checkpoint of a whole model.
+    pub(super) fn full(&self, name: &str) -> String {
+        format!("{}{name}", self.canonical)
     }
 
     /// Takes the tensor `name` as a weight that the engine does not see: what is made of it is given back with [`Loader::made`].
@@ -203,21 +219,65 @@ impl Loader {
 
     /// The linear layer `name` as a matrix of (outputs, inputs), stored the other way round.
     pub(super) fn turned(&mut self, name: &str, outputs: usize, inputs: usize) -> Result<WeightId> {
-        let stored = self.counted(Role::Matrix, name, &[inputs, outputs])?.to_f32();
-        let turned: Vec<f32> = (0..outputs).flat_map(|out| stored.iter().skip(out).step_by(outputs)).copied().collect();
-        self.made(Role::Matrix, self.named(name), outputs, &turned)
+        let stored = self.counted(Role::Matrix, name, &[inputs, outputs])?;
+        let part = Part::turned(self.full(name), [inputs, outputs], 0);
+        self.arranged(Role::Matrix, self.named(name), (outputs, inputs), vec![(part, stored)])
     }
 
-    /// The linear layer `name` of `outputs`, input `i` of which is the stored one's input `order[i]`.
-    pub(super) fn reordered(&mut self, name: &str, outputs: usize, order: &[usize]) -> Result<WeightId> {
-        let stored = self.counted(Role::Matrix, name, &[outputs, order.len()])?.to_f32();
-        let rows = stored.chunks_exact(order.len()).flat_map(|row| order.iter().map(|i| row[*i]));
-        self.made(Role::Matrix, self.named(name), outputs, &rows.collect::<Vec<f32>>())
+    /// The linear layer `name` of `outputs`, whose input `order[i]` is the stored one's input `i`.
+    pub(super) fn reordered(&mut self, name: &str, outputs: usize, order: Vec<usize>) -> Result<WeightId> {
+        let inputs = order.len();
+        let stored = self.counted(Role::Matrix, name, &[outputs, inputs])?;
+        let plain = Part::plain(self.full(name), &[outputs, inputs], 0);
+        let part = Part { form: Form::OrderedColumns(order.into()), ..plain };
+        self.arranged(Role::Matrix, self.named(name), (outputs, inputs), vec![(part, stored)])
+    }
+
+    /// The embedding table `name` of (rows, width) behind a row of zeros, which stays zero.
+    pub(super) fn table_behind_zeros(&mut self, name: &str, rows: usize, width: usize) -> Result<WeightId> {
+        let stored = self.counted(Role::Table, name, &[rows, width])?;
+        let part = Part::plain(self.full(name), &[rows, width], 1);
+        let id = self.arranged(Role::Table, self.named(name), (rows + 1, width), vec![(part, stored)])?;
+        self.fix(id, 0..1);
+        Ok(id)
+    }
+
+    /// A vector of `len` zeros, which stays zero: the bias of what has none.
+    pub(super) fn zeros(&mut self, len: usize) -> Result<WeightId> {
+        let id = self.made(Role::Vector, "no bias".to_owned(), len, &vec![0.0; len])?;
+        self.fix(id, 0..len);
+        Ok(id)
+    }
+
+    /// Puts the tensor `name`, a row for each further column, beside the table `id`: whoever read the table reads its first columns.
+    pub(super) fn widen(&mut self, id: WeightId, name: &str, more: usize) -> Result<()> {
+        let (rows, columns) = (self.count(id), self.width(id));
+        let rest = self.counted(Role::Table, name, &[more, rows])?;
+        let whole = self.weights[id.0].tensors.clone();
+        let ([table], [own]) = (&whole[..], &self.parts[id.0][..]) else {
+            return fail(ErrorKind::InvalidTensor, format!("tensor {:?} stands beside a table of several parts", self.named(name)));
+        };
+        let parts = vec![(own.clone(), table.clone()), (Part::turned(self.full(name), [more, rows], columns), rest)];
+        let role = self.weights[id.0].role;
+        let made = self.arranged(role, format!("{} with {name:?}", self.weights[id.0].name), (rows, columns + more), parts)?;
+        self.weights.swap_remove(id.0);
+        self.parts.swap_remove(id.0);
+        debug_assert_eq!(made.0, self.weights.len(), "the last weight took the table's place");
+        Ok(())
+    }
+
+    /// A weight of f32 in which each tensor stands as its part says, zeros elsewhere.
+    fn arranged(&mut self, role: Role, name: String, (rows, width): (usize, usize), tensors: Vec<(Part, Tensor)>) -> Result<WeightId> {
+        let mut numbers = vec![0.0; rows * width];
+        tensors.iter().for_each(|(part, tensor)| part.place(&tensor.to_f32(), &mut numbers, width));
+        let id = self.made(role, name, rows, &numbers)?;
+        self.parts[id.0] = tensors.into_iter().map(|(part, _)| part).collect();
+        Ok(id)
     }
 
     /// A weight of these tensors, stacked; they were taken before.
-    pub(super) fn stacked(&mut self, role: Role, name: String, tensors: Vec<Tensor>) -> WeightId {
-        self.push(role, name, tensors, Vec::new())
+    pub(super) fn stacked(&mut self, role: Role, name: String, tensors: Vec<Tensor>, parts: Vec<Part>) -> WeightId {
+        self.push(role, name, tensors, parts)
     }
 
     /// Takes the tensor `name`, whatever its shape and type, where the checkpoint has it.
@@ -273,11 +333,6 @@ impl Loader {
         self.in_blocks
     }
 
-    /// The numbers of a weight that was taken.
-    pub(super) fn numbers_of(&self, id: WeightId) -> Vec<f32> {
-        self.weights[id.0].tensors.iter().flat_map(Tensor::to_f32).collect()
-    }
-
     /// The columns of a weight that was taken.
     pub(super) fn width(&self, id: WeightId) -> usize {
         self.weights[id.0].tensors[0].row_len()
@@ -309,6 +364,11 @@ impl Loader {
         self.tensors.get(&format!("{}{name}", self.prefix))?.shape().first().copied()
     }
 
+    /// The shape of the tensor `name`, where the checkpoint has it and it is of (rows, columns).
+    pub(super) fn sizes(&self, name: &str) -> Option<[usize; 2]> {
+        self.tensors.get(&format!("{}{name}", self.prefix))?.shape().try_into().ok()
+    }
+
     /// The numbers of the tensor `name`, for what no engine computes.
     pub(super) fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
         Ok(self.take(name, shape)?.to_f32())
@@ -317,7 +377,8 @@ impl Loader {
     fn weight(&mut self, role: Role, names: &[String], shape: &[usize]) -> Result<WeightId> {
         let tensors = names.iter().map(|n| self.counted(role, n, shape)).collect::<Result<Vec<_>>>()?;
         let name = names.iter().map(|n| self.named(n)).collect::<Vec<_>>().join(" + ");
-        let parts = names.iter().map(|n| self.part_of(n, shape)).collect();
+        let rows = shape.first().copied().unwrap_or(1);
+        let parts = names.iter().enumerate().map(|(i, n)| Part::plain(self.full(n), shape, i * rows)).collect();
         Ok(self.push(role, name, tensors, parts))
     }
 

@@ -139,8 +139,8 @@ impl Making<'_, '_> {
         let matrix = if self.options.trigrams {
             words = self.trunk.graph.neighbours(words, 3);
             // Stored: all columns of the token behind, then the token's own, then those of the one before.
-            let order: Vec<usize> = (0..embedding).flat_map(|column| [2, 1, 0].map(|part| part * embedding + column)).collect();
-            Some(self.trunk.loader.reordered(transformation, hidden, &order)?)
+            let order = [2, 1, 0].into_iter().flat_map(|place| (0..embedding).map(move |column| 3 * column + place)).collect();
+            Some(self.trunk.loader.reordered(transformation, hidden, order)?)
         } else if embedding != hidden {
             Some(self.trunk.loader.matrix(&[transformation.to_owned()], hidden, embedding)?)
         } else {

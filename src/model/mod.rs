@@ -32,6 +32,7 @@ mod mobilebert;
 mod modernbert;
 mod mpnet;
 mod nomic_bert;
+mod parts;
 pub mod pooling;
 mod postnorm;
 mod roberta;
@@ -44,4 +45,4 @@ mod xlm;
 pub use encoder::{Encoder, Output, Setup};
 pub use trunk::Trunk;
 #[cfg(feature = "train")]
-pub use {fresh::Fresh, learnable::Learnable, loader::Part};
+pub use {fresh::Fresh, learnable::Learnable, parts::Part};

@@ -16,7 +16,7 @@ use super::languages::Languages;
 use super::loader::Loader;
 use super::trunk::{Pooler, Sizes, Trunk};
 use crate::engine::graph::{Activation, Attention, Bias, Half, Index, Lookup, Norm, Rotary, ValueId, WeightId};
-use crate::engine::{Graph, Role, Weight};
+use crate::engine::{Graph, Weight};
 use crate::error::{ErrorKind, Result, fail};
 
 /// One family of post-norm encoders.
@@ -341,9 +341,7 @@ impl<'a, 'c> Builder<'a, 'c> {
         if count == 0 {
             return Ok(None);
         }
-        let stored = self.loader.source(Role::Table, &format!("{name}.weight"), &[count, width])?;
-        let numbers = [vec![0.0; width], stored.tensors[0].to_f32()].concat();
-        let table = self.loader.made(Role::Table, stored.name, count + 1, &numbers)?;
+        let table = self.loader.table_behind_zeros(&format!("{name}.weight"), count, width)?;
         Ok(Some(Lookup { table, index: Index::Segment }))
     }
 

@@ -4,7 +4,7 @@ use super::heads::{Head, Input, Kind};
 use super::languages::Languages;
 use super::pooling::Pooling;
 use crate::engine::Graph;
-use crate::engine::graph::{Activation, Reduce, ValueId, WeightId};
+use crate::engine::graph::{Activation, Reduce, ValueId, WeightId, Which};
 use crate::error::{ErrorKind, Result, fail};
 
 /// The sizes that callers and messages speak of.
@@ -87,6 +87,11 @@ impl Trunk {
             Input::Mean => graph.pool(hidden, Reduce::Mean),
             Input::Tokens => hidden,
             Input::Picked => graph.pick(hidden),
+            Input::Borders(_) => {
+                let mut read = vec![graph.pick_which(hidden, Which::Before), graph.pick_which(hidden, Which::Behind)];
+                read.extend(head.places.map(|table| graph.places_in_spans(table.0, table.1, table.2)));
+                graph.concat(read)
+            }
         };
         Ok(head.layers.iter().fold(input, |value, layer| layer.append(graph, value, input)))
     }

@@ -16,4 +16,6 @@ pub struct Example {
     /// Next sentence prediction: 0 = the second text follows the first, 1 = it is from another document, as BERT counts. Sentence order
     /// prediction: 0 = in order, 1 = swapped. `None` without an objective of pairs.
     pub label: Option<u32>,
+    /// (tokens): ELECTRA: whether a token is another than the text's. Empty without this objective.
+    pub replaced: Vec<bool>,
 }

@@ -6,6 +6,7 @@
 //! Nothing here has a hidden state: an example is a function of (seed, epoch, index), a random number one of a [`random::Key`] and a
 //! counter. So a run that is stopped goes on where it was, and any part of it can be looked at on its own.
 
+pub mod distill;
 pub mod evaluate;
 mod example;
 pub mod examples;

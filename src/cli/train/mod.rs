@@ -3,6 +3,7 @@
 //! One file a command: its flags, and its call into [`crate::train`]. `text` has the flags of commands that read text. Results go to files
 //! and standard output, progress and messages to standard error; exit codes are those of `cloze`.
 
+mod distill;
 mod evaluate;
 mod finetune;
 mod labelled;
@@ -22,7 +23,7 @@ use super::{Program, Verb};
 use crate::error::Result;
 use crate::train::Tokenizer;
 
-const COMMANDS: &[Verb] = &[vocab::VERB, shards::VERB, pretrain::VERB, finetune::VERB, evaluate::VERB];
+const COMMANDS: &[Verb] = &[vocab::VERB, shards::VERB, pretrain::VERB, distill::VERB, finetune::VERB, evaluate::VERB];
 
 pub(super) const CLOZE_TRAIN: Program = Program {
     name: "cloze-train",

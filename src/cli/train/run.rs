@@ -10,15 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use clap::builder::ArgAction;
-use clap::{Arg, value_parser};
+use clap::{Arg, ArgMatches, value_parser};
 
 use super::super::progress::Progress;
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::formats::EventFile;
 use crate::formats::atomic::AtomicFile;
+use crate::formats::{EventFile, Source};
 use crate::train::report;
 use crate::train::run::{Event, begun};
+use crate::train::shards::Shards;
 use crate::train::team::Team;
+use crate::train::{Corpus, ExampleSettings};
 
 /// `--settings FILE` and `--resume`.
 pub(super) fn flags() -> [Arg; 2] {
@@ -30,6 +32,34 @@ pub(super) fn flags() -> [Arg; 2] {
             .help("A TOML file of options, `rate = 1e-4`; flags count before it"),
         Arg::new("resume").long("resume").action(ArgAction::SetTrue).help("Go on from the last checkpoint in OUT"),
     ]
+}
+
+/// The flags of runs over text, and those of all runs.
+pub(super) fn flags_over_text() -> Vec<Arg> {
+    let folder = |name: &'static str, help: &'static str| path(name, "SHARDS", help);
+    let mut all = vec![
+        super::out("The folder of the run"),
+        super::tokenizer(),
+        folder("shards", "The corpus: a folder that `cloze-train shards` made").required(true),
+        folder("held-out", "Shards of text to evaluate on, by the same tokenizer"),
+    ];
+    all.extend(flags());
+    all
+}
+
+/// A flag whose value is a path.
+pub(super) fn path(name: &'static str, value: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name(value).value_parser(value_parser!(PathBuf)).help(help)
+}
+
+/// What the flags of [`flags_over_text`] name: the tokenizer's files, the corpus, and what is held out.
+pub(super) fn corpora(matches: &ArgMatches, examples: &ExampleSettings) -> Result<(Source, Corpus, Option<Corpus>)> {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
+    let source = Source::open(path("tokenizer").unwrap_or(Path::new("")))?;
+    let tokenizer = Arc::new(super::open_tokenizer(matches)?);
+    let corpus = |shards: &Path| Corpus::new(Shards::open(shards)?, Arc::clone(&tokenizer), examples.clone());
+    let held_out = path("held-out").map(corpus).transpose()?;
+    Ok((source, corpus(path("shards").unwrap_or(Path::new("")))?, held_out))
 }
 
 /// Refuses a folder that has another run in it.

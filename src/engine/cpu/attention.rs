@@ -120,7 +120,7 @@ pub(super) fn bias_len(attention: &Attention, tokens: usize) -> usize {
     match &attention.bias {
         Bias::None => 0,
         Bias::Relative(_) | Bias::Slopes(_) => (2 * tokens).next_multiple_of(16),
-        Bias::Disentangled(positions) => disentangled::scratch_len(positions, tokens),
+        Bias::Disentangled(positions) => disentangled::scratch_len(positions, attention.head_size, tokens),
     }
 }
 
@@ -304,19 +304,26 @@ pub(super) fn tiles(rows: usize, columns: usize, most: usize) -> impl Iterator<I
     })
 }
 
-/// Panels of PANEL keys: row `k` of a panel holds number `k` of each key; missing keys are zero.
+/// Panels of the head's keys.
 pub(super) unsafe fn pack_keys(head: &Head, panels: *mut f32) {
-    for panel in 0..head.tokens.div_ceil(PANEL) {
+    // SAFETY: the caller gives whole panels and `tokens` keys.
+    unsafe { pack_rows((head.keys, head.stride), head.tokens, head.size, panels) }
+}
+
+/// Panels of PANEL keys: row `k` of a panel holds number `k` of each of `rows` keys of `size` numbers, one `stride` behind the other; missing
+/// keys are zero.
+pub(super) unsafe fn pack_rows((keys, stride): (*const f32, usize), rows: usize, size: usize, panels: *mut f32) {
+    for panel in 0..rows.div_ceil(PANEL) {
         let first = panel * PANEL;
-        let count = PANEL.min(head.tokens - first);
-        // SAFETY: the caller gives whole panels and `tokens` keys.
+        let count = PANEL.min(rows - first);
+        // SAFETY: the caller gives whole panels and as many keys.
         unsafe {
-            let out = std::slice::from_raw_parts_mut(panels.add(first * head.size), PANEL * head.size);
+            let out = std::slice::from_raw_parts_mut(panels.add(first * size), PANEL * size);
             if count < PANEL {
                 out.fill(0.0);
             }
             for j in 0..count {
-                let key = std::slice::from_raw_parts(head.keys.add((first + j) * head.stride), head.size);
+                let key = std::slice::from_raw_parts(keys.add((first + j) * stride), size);
                 for (k, x) in key.iter().enumerate() {
                     out[k * PANEL + j] = *x;
                 }

@@ -1,10 +1,10 @@
 //! May this graph run over this batch with these weights? Everything that a kernel trusts is checked here, once a run.
 
 use super::gemm::PANEL;
-use super::pack::{Matrix, Packed};
+use super::pack::{Matrix, Packed, Table};
 use crate::engine::batch::Batch;
 use crate::engine::graph::{
-    Attention, Bias, Disentangled, Far, Graph, Index, Lookup, Node, Norm, Op, Relative, Rotary, Rows, ValueId, WeightId,
+    Attention, Bias, Disentangled, Far, Graph, Index, Lookup, Met, Node, Norm, Op, Relative, Rotary, Rows, ValueId, WeightId,
 };
 use crate::error::{ErrorKind, Result, fail};
 
@@ -44,8 +44,14 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
     let norm = |n: &Norm| vector(n.weight) && n.bias.is_none_or(vector);
     match &node.op {
         Op::Embed { lookups, norm: n } => {
-            let table = |l: &Lookup| weights.table(l.table).is_some_and(|t| t.row_len() == node.width && t.is_float());
-            lookups.iter().all(table) && n.as_ref().is_none_or(norm)
+            // A decoder may need more columns of the table than an embedding has.
+            let table = |l: &Lookup| weights.table(l.table).is_some_and(|t| t.row_len() >= node.width && t.is_float());
+            let rows = |l: &Lookup| node.rows == if matches!(l.index, Index::InSpan { .. }) { Rows::Picked } else { Rows::Tokens };
+            lookups.iter().all(|l| table(l) && rows(l)) && n.as_ref().is_none_or(norm)
+        }
+        Op::Whole { table } => {
+            let whole = |t: Table<'_>| t.row_len() == node.width && t.is_float() && node.rows == Rows::Fixed(t.rows());
+            weights.table(*table).is_some_and(whole)
         }
         Op::Linear { input, weight, bias, .. } => {
             // Outliers are never the whole row.
@@ -61,7 +67,7 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
                 Far::Start(_) | Far::End(_) => *bias == Bias::None,
                 Far::Blocks(blocks) => *bias == Bias::None && start.is_none() && blocks.size > 0 && blocks.times >= 1.0,
             };
-            sizes && far && fits_bias(bias, (*heads, *head_size), weights)
+            sizes && far && fits_bias(bias, (*heads, *head_size), graph, weights)
         }
         Op::AddNorm { input, residual, norm: n } => width(*input) == node.width && width(*residual) == node.width && norm(n),
         Op::Add { input, residual } => width(*input) == node.width && width(*residual) == node.width,
@@ -77,7 +83,7 @@ fn fits(graph: &Graph, node: &Node, weights: &Packed) -> bool {
         Op::Neighbours { input, size } => {
             size % 2 == 1 && width(*input).checked_mul(*size) == Some(node.width) && graph.node(*input).rows == Rows::Tokens
         }
-        Op::Pick { input } => width(*input) == node.width && graph.node(*input).rows == Rows::Tokens,
+        Op::Pick { input, .. } => width(*input) == node.width && graph.node(*input).rows == Rows::Tokens,
         Op::Scores { input, table, bias } => {
             let table = weights.table(*table);
             table.is_some_and(|t| t.row_len() == width(*input) && t.rows() == node.width && t.is_float()) && vector(*bias)
@@ -104,7 +110,7 @@ fn readers_agree(graph: &Graph, weights: &Packed) -> bool {
     })
 }
 
-pub(super) fn fits_bias(bias: &Bias, (heads, head_size): (usize, usize), weights: &Packed) -> bool {
+pub(super) fn fits_bias(bias: &Bias, (heads, head_size): (usize, usize), graph: &Graph, weights: &Packed) -> bool {
     match bias {
         Bias::None => true,
         Bias::Slopes(slopes) => slopes.len() == heads,
@@ -117,8 +123,15 @@ pub(super) fn fits_bias(bias: &Bias, (heads, head_size): (usize, usize), weights
         Bias::Disentangled(Disentangled { keys, queries, places }) => {
             let needed = places.last().map_or(usize::MAX, |place| *place as usize + 1);
             let holds = |m: Matrix<'_>| m.depth == head_size && m.int8.is_none() && m.holds(needed);
-            let rows =
-                |ids: &[WeightId]| ids.is_empty() || ids.len() == heads && ids.iter().all(|id| weights.matrix(*id).is_some_and(holds));
+            let rows = |met: &Met| match met {
+                Met::Nothing => true,
+                Met::Made(ids) => ids.len() == heads && ids.iter().all(|id| weights.matrix(*id).is_some_and(holds)),
+                Met::Rows { value, from } => {
+                    let node = graph.node(*value);
+                    let enough = matches!(node.rows, Rows::Fixed(rows) if rows >= needed);
+                    enough && from.checked_add(heads * head_size).is_some_and(|end| end <= node.width)
+                }
+            };
             places.len() % 2 == 1 && places.is_sorted() && rows(keys) && rows(queries)
         }
     }
@@ -132,7 +145,7 @@ fn check_lookup(lookup: &Lookup, batch: &Batch, weights: &Packed) -> Result<()> 
         // Tokens that take no place stand before the offset.
         Index::Position { offset: 0, padding: Some(_) } => ("position", usize::MAX),
         Index::Position { offset, .. } => ("position", (batch.longest() + offset).saturating_sub(1)),
-        Index::Always(index) => ("row", index),
+        Index::Always(index) | Index::InSpan { last: index } => ("row", index),
     };
     if largest < table.rows() {
         return Ok(());

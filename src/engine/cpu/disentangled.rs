@@ -2,31 +2,30 @@
 //!
 //! DeBERTa (He et al., 2021) adds two terms to the scores: each query's product with the row that its distance to a key has among
 //! position keys, and each key's with the row that the distance has among position queries. Both are products with a small table,
-//! packed in panels when the model is opened, then gathered by distance: of the (tokens, places) products of the keys, made once a
+//! packed in panels when the model is opened (while it learns, in each run), then gathered by distance: of the (tokens, places) products of the keys, made once a
 //! head, and those of a block of queries, made as the block is scored. Only panels that some distance of the block needs are multiplied.
 //! Each product is one chain over the width of the head, and terms are added in one order, so a score depends on its sequence alone.
 
 use std::ops::Range;
 
-use super::attention::{Head, Product, QUERIES, multiply};
+use super::attention::{Head, Product, QUERIES, multiply, pack_rows};
 use super::gemm::{PANEL, row_stride, split};
 use super::kernels::Kernels;
+use super::ops::Work;
 use super::pack::Matrix;
-use crate::engine::graph::Disentangled;
+use crate::engine::graph::{Attention, Bias, Disentangled, Met};
 
 /// The rows that one head's queries and keys meet in a sequence, and scratch for their products.
 #[derive(Clone, Copy)]
 pub(super) struct Positions {
-    /// Panels of the rows that queries meet; null without this term.
+    /// The lowest panel in use of the rows that queries meet; null without this term.
     keys: *const f32,
-    /// Panels of the rows that keys meet; null without this term.
+    /// Of the rows that keys meet.
     queries: *const f32,
     /// `2 * tokens - 1` places, counted from the first row of the lowest panel in use: first that of the largest distance, query minus key.
     places: *const u32,
     /// Tokens of the sequence.
     tokens: usize,
-    /// The lowest panel in use.
-    lowest: usize,
     /// Products of each key, (tokens, places in use), and of a block of queries.
     of_keys: *mut f32,
     of_queries: *mut f32,
@@ -35,34 +34,60 @@ pub(super) struct Positions {
 }
 
 /// The panels that the distances of a sequence of `tokens` need: the lowest, and how many.
-fn panels(positions: &Disentangled, tokens: usize) -> (usize, usize) {
+pub(super) fn panels(positions: &Disentangled, tokens: usize) -> (usize, usize) {
     let farthest = tokens as isize - 1;
     let (low, high) = (positions.place(-farthest) / PANEL, positions.place(farthest) / PANEL);
     (low, high - low + 1)
 }
 
-/// Numbers of scratch for a sequence of `tokens`, in whole cache lines.
-pub(super) fn scratch_len(positions: &Disentangled, tokens: usize) -> usize {
-    let stride = row_stride(panels(positions, tokens).1 * PANEL);
-    (2 * tokens).next_multiple_of(16) + (tokens + QUERIES).saturating_mul(stride)
+/// Numbers of scratch for a sequence of `tokens` and heads of `size`, in whole cache lines.
+pub(super) fn scratch_len(positions: &Disentangled, size: usize, tokens: usize) -> usize {
+    let places = panels(positions, tokens).1 * PANEL;
+    let packed = [&positions.keys, &positions.queries].iter().filter(|met| met.value().is_some()).count() * places * size;
+    (2 * tokens).next_multiple_of(16) + (tokens + QUERIES).saturating_mul(row_stride(places)).saturating_add(packed)
+}
+
+/// The rows of distances that one side of a head meets.
+#[derive(Clone, Copy)]
+enum Rows<'w> {
+    Nothing,
+    Packed(Matrix<'w>),
+    /// The head's columns of the first row, numbers from one row to the next, and rows.
+    Lines(*const f32, usize, usize),
+}
+
+impl Work {
+    /// What head `head` of an attention meets in a sequence of `tokens`; `None` where it does not tell distances so.
+    ///
+    /// # Safety
+    /// `scratch` gives [`scratch_len`] numbers; the values that the attention reads are complete.
+    pub(super) unsafe fn positions(&self, attention: &Attention, head: usize, tokens: usize, scratch: *mut f32) -> Option<Positions> {
+        let Bias::Disentangled(positions) = &attention.bias else { return None };
+        let rows = |met: &Met| match met {
+            Met::Nothing => Rows::Nothing,
+            Met::Made(ids) => Rows::Packed(self.matrix(ids[head])),
+            Met::Rows { value, from } => {
+                let place = self.place(value.index());
+                // SAFETY: the columns are the head's, as was checked before the run.
+                let first = unsafe { self.row(value.index(), 0).add(from + head * attention.head_size) };
+                Rows::Lines(first, place.stride, place.rows)
+            }
+        };
+        let sides = [rows(&positions.keys), rows(&positions.queries)];
+        // SAFETY: handed on.
+        Some(unsafe { Positions::new(positions, sides, attention.head_size, tokens, scratch) })
+    }
 }
 
 impl Positions {
     /// Lays out the scratch and writes the place of each distance.
     ///
     /// # Safety
-    /// `scratch` gives [`scratch_len`] numbers; the matrices have panels for every place and live as long as the result is used.
-    pub(super) unsafe fn new(
-        positions: &Disentangled,
-        keys: Option<Matrix<'_>>,
-        queries: Option<Matrix<'_>>,
-        tokens: usize,
-        scratch: *mut f32,
-    ) -> Positions {
+    /// `scratch` gives [`scratch_len`] numbers; there are rows for every place, and they live as long as the result is used.
+    unsafe fn new(positions: &Disentangled, sides: [Rows<'_>; 2], size: usize, tokens: usize, scratch: *mut f32) -> Positions {
         let (lowest, count) = panels(positions, tokens);
         let stride = row_stride(count * PANEL);
-        let panel = |m: Option<Matrix<'_>>| m.map_or(std::ptr::null(), |m| m.panel(0).as_ptr());
-        // SAFETY: the three parts together are `scratch_len` numbers; a u32 is as large and as aligned as an f32.
+        // SAFETY: the parts together are `scratch_len` numbers; a u32 is as large and as aligned as an f32.
         unsafe {
             let places = std::slice::from_raw_parts_mut(scratch.cast::<u32>(), 2 * tokens - 1);
             for (i, place) in places.iter_mut().enumerate() {
@@ -70,7 +95,19 @@ impl Positions {
             }
             let of_keys = scratch.add((2 * tokens).next_multiple_of(16));
             let of_queries = of_keys.add(tokens * stride);
-            Positions { keys: panel(keys), queries: panel(queries), places: places.as_ptr(), tokens, lowest, of_keys, of_queries, stride }
+            let mut packed = of_queries.add(QUERIES * stride);
+            let [keys, queries] = sides.map(|side| match side {
+                Rows::Nothing => std::ptr::null(),
+                Rows::Packed(matrix) => matrix.panel(lowest).as_ptr(),
+                Rows::Lines(first, from_row_to_row, rows) => {
+                    let out = packed;
+                    packed = packed.add(count * PANEL * size);
+                    let used = (rows - lowest * PANEL).min(count * PANEL);
+                    pack_rows((first.add(lowest * PANEL * from_row_to_row), from_row_to_row), used, size, out);
+                    out.cast_const()
+                }
+            });
+            Positions { keys, queries, places: places.as_ptr(), tokens, of_keys, of_queries, stride }
         }
     }
 
@@ -78,7 +115,7 @@ impl Positions {
     ///
     /// # Safety
     /// Both are tokens of the sequence.
-    unsafe fn place(&self, query: usize, key: usize) -> usize {
+    pub(super) unsafe fn place(&self, query: usize, key: usize) -> usize {
         // SAFETY: from 0 to 2 * tokens - 2.
         unsafe { *self.places.add(self.tokens - 1 - query + key) as usize }
     }
@@ -96,7 +133,7 @@ impl Positions {
         let (first, last) = (low / PANEL, high / PANEL);
         // SAFETY: the caller gives rows of the head's width, a table with these panels and rows of `stride` products.
         unsafe {
-            let panels = table.add((self.lowest + first) * PANEL * head.size);
+            let panels = table.add(first * PANEL * head.size);
             let product = Product { a, a_stride: head.stride, depth: head.size, panels, panel: head.size * PANEL };
             multiply(kernels, &product, rows, (last - first + 1) * PANEL, out.add(first * PANEL), self.stride);
         }

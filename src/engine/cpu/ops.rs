@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::attention::{self, Head, attend};
 use super::attention_bf16;
 use super::buffer::Buffer;
-use super::disentangled::Positions;
 use super::dot::{DotTile, QuantiseRow};
 use super::gemm::{Ahead, PANEL, Start, Tile, depth_parts, split};
 use super::int8::BLOCK;
@@ -18,7 +17,7 @@ use super::pack::{Matrix, Table};
 use super::plan::{Cut, Place, Plan, Quantised, ROW_CHUNK, Step};
 use super::run::Shared;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Activation, Attention, Bias, Graph, Index, Lookup, Node, Norm, Op, Reduce, Sight, ValueId, WeightId};
+use crate::engine::graph::{Activation, Attention, Graph, Index, Lookup, Node, Norm, Op, Reduce, Rows, Sight, ValueId, WeightId, Which};
 
 /// A run's data, shared by the threads that work on it.
 pub(super) struct Work {
@@ -77,6 +76,7 @@ impl Work {
         unsafe {
             match &self.graph.nodes()[step].op {
                 Op::Embed { lookups, norm } => self.embed(step, task, lookups, norm.as_ref()),
+                Op::Whole { table } => self.whole(step, task, *table),
                 Op::Linear { input, weight, bias, activation } => self.linear(step, task, *input, (*weight, *bias), *activation),
                 Op::Attention { qkv, start, attention } => self.attention(step, task, (*qkv, *start), attention, thread),
                 Op::AddNorm { input, residual, norm } => self.add_norm(step, task, *input, Some(*residual), norm),
@@ -86,7 +86,7 @@ impl Work {
                 Op::Gate { input, activation, activated } => self.gate(step, task, *input, (*activation, *activated)),
                 Op::Rotate { qkv, rotary } => self.rotate(step, task, *qkv, rotary),
                 Op::Neighbours { input, size } => self.neighbours(step, task, *input, *size),
-                Op::Pick { input } => self.pick(step, task, *input),
+                Op::Pick { input, which } => self.pick(step, task, *input, *which),
                 Op::Scores { input, table, bias } => self.scores(step, task, *input, (*table, *bias), thread),
                 Op::Terms { input, table, bias, terms } => self.terms(step, task, *input, (*table, *bias), *terms, thread),
                 Op::Pool { input, reduce } => self.pool(step, task, *input, *reduce),
@@ -98,9 +98,9 @@ impl Work {
         }
     }
 
-    /// The last value's rows without the space between them.
-    pub(super) fn result(&self, area: &Buffer) -> Vec<f32> {
-        let (Some(node), Some(place)) = (self.graph.nodes().last(), self.plan.places.last()) else { return Vec::new() };
+    /// A value's rows without the space between them.
+    pub(super) fn result(&self, value: ValueId, area: &Buffer) -> Vec<f32> {
+        let (node, place) = (self.node(value.index()), self.place(value.index()));
         let mut out = Vec::with_capacity(place.rows * node.width);
         for r in 0..place.rows {
             out.extend_from_slice(&area[place.start + r * place.stride..][..node.width]);
@@ -208,6 +208,11 @@ impl Work {
         })
     }
 
+    /// As [`Work::places_of`]; 0 for rows that are no token's own.
+    pub(super) fn places_in(&self, kind: Rows, rows: Range<usize>) -> Box<dyn Iterator<Item = (usize, usize)> + '_> {
+        if kind == Rows::Tokens { Box::new(self.places_of(rows)) } else { Box::new(rows.map(|row| (row, 0))) }
+    }
+
     /// The rows of task `task` of an operation that works row by row.
     pub(super) fn chunk(&self, step: usize, task: usize) -> Range<usize> {
         let first = task * ROW_CHUNK;
@@ -232,7 +237,7 @@ impl Work {
 
     unsafe fn embed(&self, step: usize, task: usize, lookups: &[Lookup], norm: Option<&Norm>) {
         let mut summand = vec![0f32; self.width(step)];
-        for (row, place) in self.places_of(self.chunk(step, task)) {
+        for (row, place) in self.places_in(self.node(step).rows, self.chunk(step, task)) {
             // SAFETY: this task alone writes its chunk's rows.
             let out = unsafe { self.write(step, row) };
             for (i, lookup) in lookups.iter().enumerate() {
@@ -251,6 +256,13 @@ impl Work {
         }
     }
 
+    unsafe fn whole(&self, step: usize, task: usize, table: WeightId) {
+        for row in self.chunk(step, task) {
+            // SAFETY: this task alone writes its chunk's rows.
+            self.table(table).row(row, unsafe { self.write(step, row) });
+        }
+    }
+
     /// The row of its table that `lookup` takes for the token of row `row`, at `place` in its sequence.
     pub(super) fn index_of(&self, lookup: &Lookup, row: usize, place: usize) -> usize {
         match lookup.index {
@@ -259,6 +271,7 @@ impl Work {
             Index::Position { offset, padding: None } => place + offset,
             Index::Position { offset, padding: Some(padding) } => self.place_without(padding, offset, row - place..row),
             Index::Always(index) => index,
+            Index::InSpan { last } => self.batch.place_in_span(row).min(last),
         }
     }
 
@@ -296,10 +309,10 @@ impl Work {
         }
     }
 
-    unsafe fn pick(&self, step: usize, task: usize, input: ValueId) {
+    unsafe fn pick(&self, step: usize, task: usize, input: ValueId, which: Which) {
         for row in self.chunk(step, task) {
             // SAFETY: the input is complete, and the batch picks only rows that it has; this task alone writes its chunk's rows.
-            unsafe { self.write(step, row).copy_from_slice(self.read(input.index(), self.batch.picks()[row])) }
+            unsafe { self.write(step, row).copy_from_slice(self.read(input.index(), self.batch.picked(row, which))) }
         }
     }
 
@@ -451,13 +464,7 @@ impl Work {
         unsafe {
             let first = self.row(qkv.index(), rows.start).cast_const();
             let bias = attention::diagonals(attention, |id| self.vector(id), number, rows.len(), scratch);
-            let positions = match &attention.bias {
-                Bias::Disentangled(positions) => {
-                    let rows_of = |ids: &[WeightId]| ids.get(number).map(|id| self.matrix(*id));
-                    Some(Positions::new(positions, rows_of(&positions.keys), rows_of(&positions.queries), rows.len(), scratch))
-                }
-                _ => None,
-            };
+            let positions = self.positions(attention, number, rows.len(), scratch);
             let head = Head {
                 queries: first.add(number * size),
                 keys: first.add((heads + number) * size),

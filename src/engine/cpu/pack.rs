@@ -82,12 +82,17 @@ impl Table<'_> {
         }
     }
 
-    /// Writes row `index` to `out`.
+    /// Writes row `index`, or as many of its numbers as `out` takes, to `out`.
     pub(super) fn row(&self, index: usize, out: &mut [f32]) {
         match self {
+            Table::Stored(tensor) if out.len() < tensor.row_len() => {
+                let mut whole = vec![0.0; tensor.row_len()];
+                tensor.row(index, &mut whole);
+                out.copy_from_slice(&whole[..out.len()]);
+            }
             Table::Stored(tensor) => tensor.row(index, out),
             #[cfg(feature = "train")]
-            Table::Held { numbers, width } => out.copy_from_slice(&numbers[index * width..(index + 1) * width]),
+            Table::Held { numbers, width } => out.copy_from_slice(&numbers[index * width..][..out.len()]),
         }
     }
 }

@@ -170,6 +170,7 @@ pub(super) fn rows_of(node: &Node, batch: &Batch) -> usize {
         Rows::Tokens => batch.tokens(),
         Rows::Sequences => batch.sequences(),
         Rows::Picked => batch.picks().len(),
+        Rows::Fixed(rows) => rows,
     }
 }
 
@@ -294,7 +295,8 @@ fn lay_out(graph: &Graph, quantised: &mut [Option<Quantised>], weights: &Packed,
         sides.push(match &node.op {
             Op::Learn(op) => {
                 let (notes, report) = learn::notes(op, graph, node, batch);
-                learn::Side { notes: area.place(notes, i, i)?, report: area.place(Some(report), i, usize::MAX)? }
+                let last = if learn::keeps_notes(op) { last_use[i] } else { i };
+                learn::Side { notes: area.place(notes, i, last)?, report: area.place(Some(report), i, usize::MAX)? }
             }
             _ => learn::Side::default(),
         });
@@ -318,9 +320,8 @@ fn last_uses(graph: &Graph, weights: &Packed) -> (Vec<usize>, Vec<usize>) {
             None => node.op.inputs().iter().for_each(|v| last_use[v.index()] = i),
         }
     }
-    if let Some(last) = last_use.last_mut() {
-        *last = usize::MAX; // the result outlives the run
-    }
+    // Results outlive the run.
+    graph.results().for_each(|value| last_use[value.index()] = usize::MAX);
     (last_use, last_int8)
 }
 

@@ -8,7 +8,7 @@ use super::gemm::{PANEL, Start, Tile};
 use super::int8::{BLOCK, OUTLIER_ROWS, OUTLIERS, PANEL_BLOCK, PANEL_HEAD, RowLayout, UNITS};
 use super::kernels::{Kernels, NormRow};
 use super::pack::Packed;
-use crate::engine::graph::{Activation, Attention, Bias, Op, Sight, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Met, Op, Sight};
 
 pub(super) const KERNELS: Kernels = Kernels {
     name: "reference",
@@ -174,8 +174,8 @@ pub(super) fn attention_map(op: &Op, weights: &Packed, read: &[f32], head: usize
         let bias = |j: usize| match bias {
             Bias::Disentangled(positions) => {
                 let place = positions.place(i as isize - j as isize);
-                let met = |ids: &[WeightId], row: usize, which: usize| {
-                    let matrix = ids.get(head).and_then(|id| weights.matrix(*id));
+                let met = |met: &Met, row: usize, which: usize| {
+                    let matrix = met.made(head).and_then(|id| weights.matrix(id));
                     matrix
                         .map_or(0.0, |m| dot(part(row, which), (0..*head_size).map(|k| m.panel(place / PANEL)[k * PANEL + place % PANEL])))
                 };

@@ -96,8 +96,16 @@ impl Engine {
     /// # Errors
     /// `InvalidArgument` for token ids, positions or segments that the model has no embedding for; `OutOfMemory`.
     pub fn run(&self, graph: &Arc<Graph>, batch: &Arc<Batch>, threads: usize, control: &Control) -> Result<Option<Vec<f32>>> {
+        Ok(self.run_for_all(graph, batch, threads, control)?.map(|mut results| results.pop().unwrap_or_default()))
+    }
+
+    /// As [`Engine::run`]: every value that the graph keeps, and the last.
+    ///
+    /// # Errors
+    /// As [`Engine::run`].
+    pub fn run_for_all(&self, graph: &Arc<Graph>, batch: &Arc<Batch>, threads: usize, control: &Control) -> Result<Option<Vec<Vec<f32>>>> {
         if batch.sequences() == 0 {
-            return Ok(Some(Vec::new()));
+            return Ok(Some(graph.results().map(|_| Vec::new()).collect()));
         }
         check(graph, batch, &self.shared.weights)?;
         let plan = Plan::new(graph, batch, &self.shared.weights, threads.max(1), When::AtOnce)?;
@@ -112,7 +120,7 @@ impl Engine {
         } else if steps.is_halted() {
             Ok(None)
         } else {
-            Ok(Some(work.result(&area)))
+            Ok(Some(graph.results().map(|value| work.result(value, &area)).collect()))
         };
         self.keep(area);
         result

@@ -17,7 +17,7 @@ use super::pack::Packed;
 use super::plan::{Plan, When};
 use super::reference;
 use super::run::{Engine, Shared};
-use crate::engine::graph::{Activation, Attention, Bias, Disentangled, Index, Lookup, Norm, Reduce, Relative, WeightId};
+use crate::engine::graph::{Activation, Attention, Bias, Disentangled, Index, Lookup, Met, Norm, Reduce, Relative, WeightId};
 use crate::engine::{Batch, Control, Graph, Precision, Role, Weight};
 use crate::error::ErrorKind;
 use crate::quant::{Bytes, Dtype, Tensor};

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::WeightId;
+use super::{ValueId, WeightId};
 
 /// How the tokens of a sequence look at each other. Families differ in these fields, not in operations.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +28,22 @@ impl Attention {
     pub fn products(&self) -> usize {
         let terms = if let Bias::Disentangled(positions) = &self.bias { positions.terms() } else { 1 };
         self.head_size * terms
+    }
+
+    /// The values that are read beside queries, keys and values.
+    pub fn values(&self) -> impl Iterator<Item = ValueId> {
+        let Bias::Disentangled(positions) = &self.bias else { return [None, None].into_iter().flatten() };
+        [&positions.keys, &positions.queries].map(Met::value).into_iter().flatten()
+    }
+
+    /// Visits these.
+    pub(in crate::engine) fn each_value(&mut self, mut visit: impl FnMut(&mut ValueId)) {
+        let Bias::Disentangled(positions) = &mut self.bias else { return };
+        for met in [&mut positions.keys, &mut positions.queries] {
+            if let Met::Rows { value, .. } = met {
+                visit(value);
+            }
+        }
     }
 
     /// Every token looks at every token, by its scores alone (Vaswani et al., Attention Is All You Need, 2017).
@@ -136,14 +152,47 @@ impl Bias {
 /// and that of the key with a row that it has among queries. The sum is scaled by `1 / sqrt(head_size * terms)`, of one to three terms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Disentangled {
-    /// For each head the rows that queries meet, (places, head_size), of role [`Role::Head`](crate::engine::Role::Head); none
-    /// without this term.
-    pub keys: Vec<WeightId>,
-    /// For each head the rows that keys meet.
-    pub queries: Vec<WeightId>,
+    /// The rows that queries meet.
+    pub keys: Met,
+    /// The rows that keys meet.
+    pub queries: Met,
     /// The row of each distance, query's place minus key's, from `-reach` to `reach`; never falling. Distances beyond have the row of
     /// the end.
     pub places: Arc<[u32]>,
+}
+
+/// The rows of distances that one side of an attention meets, (places, head_size) for each head.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Met {
+    /// None: attention is without this term.
+    #[default]
+    Nothing,
+    /// Weights that were made beforehand, one a head, of role [`Role::Head`](crate::engine::Role::Head).
+    Made(Vec<WeightId>),
+    /// Columns of a value: where a model learns, rows change with what they are made of.
+    Rows {
+        /// A row a place.
+        value: ValueId,
+        /// The first head's first column; the others stand behind it.
+        from: usize,
+    },
+}
+
+impl Met {
+    /// Whether attention has this term.
+    pub fn is_something(&self) -> bool {
+        *self != Met::Nothing
+    }
+
+    /// The value whose columns they are.
+    pub fn value(&self) -> Option<ValueId> {
+        if let Met::Rows { value, .. } = self { Some(*value) } else { None }
+    }
+
+    /// The weight of a head.
+    pub fn made(&self, head: usize) -> Option<WeightId> {
+        if let Met::Made(ids) = self { ids.get(head).copied() } else { None }
+    }
 }
 
 impl Disentangled {
@@ -155,7 +204,7 @@ impl Disentangled {
 
     /// How many products are summed.
     pub fn terms(&self) -> usize {
-        1 + usize::from(!self.keys.is_empty()) + usize::from(!self.queries.is_empty())
+        1 + usize::from(self.keys.is_something()) + usize::from(self.queries.is_something())
     }
 }
 

@@ -4,7 +4,7 @@
 //! `engine::gradient` appends them to a model's graph, and an executor lays them out and runs them with it. The gradient of a weight
 //! is no value: operations that find one add it to the weight's own.
 
-use super::{Activation, Attention, Bias, Half, Lookup, Norm, Op, Reduce, Rotary, ValueId, WeightId};
+use super::{Activation, Attention, Half, Lookup, Norm, Op, Reduce, Rotary, Terms, ValueId, WeightId, Which};
 
 /// Numbers that are set to zero at random, the others scaled up so that the expected sum stays (Srivastava et al., Dropout: A Simple Way
 /// to Prevent Neural Networks from Overfitting, 2014). Which ones follows from the lesson's seed, this place in the model, the text, the
@@ -68,21 +68,55 @@ pub enum Learn {
     Attend {
         /// Queries, keys and values.
         qkv: ValueId,
+        /// Those of the tokens at the start that see all, where they have some of their own.
+        start: Option<ValueId>,
         /// Heads, and how they look.
         attention: Attention,
         /// Of the weights.
         dropout: Dropout,
     },
-    /// The gradient of queries, keys and values; adds to those of the bias's numbers.
+    /// The gradient of queries, keys and values, as far as these tokens look with them; adds to those of the bias's numbers. Beside it
+    /// stand the gradients of the rows of distances that they meet.
     AttendBack {
         /// Of the result.
         gradient: ValueId,
         /// Queries, keys and values.
         qkv: ValueId,
+        /// Whose looks they are.
+        lookers: Lookers,
         /// Heads, and how they look.
         attention: Attention,
         /// Of the weights.
         dropout: Dropout,
+    },
+    /// The gradient of the rows of distances that one side of an attention meets, out of what stands beside its gradient.
+    MetBack {
+        /// [`Learn::AttendBack`] of the attention.
+        of: ValueId,
+        /// Which side.
+        side: Side,
+        /// The first head's first column.
+        from: usize,
+    },
+    /// Adds all rows to the gradient of a table: no value.
+    WholeGradient {
+        /// Of the rows.
+        gradient: ValueId,
+        /// The table.
+        table: WeightId,
+    },
+    /// The gradient of what columns were scaled and shifted of; adds to those of scale and shift.
+    AffineBack {
+        /// Of the result.
+        gradient: ValueId,
+        /// What was scaled.
+        input: ValueId,
+        /// One number a column.
+        weight: WeightId,
+        /// One number a column.
+        bias: WeightId,
+        /// Whether scale and shift learn.
+        learns: bool,
     },
     /// Adds `gradient^T x` to the gradient of a matrix, and the sums of its columns to the bias's: no value.
     LinearGradient {
@@ -142,6 +176,8 @@ pub enum Learn {
     PickBack {
         /// Of the picked rows.
         gradient: ValueId,
+        /// Which tokens they are.
+        which: Which,
     },
     /// (sequences, width) -> (tokens, width), the way back of [`Op::Pool`](super::Op::Pool).
     PoolBack {
@@ -166,6 +202,22 @@ pub enum Learn {
         /// What they are multiplied by.
         factor: f32,
     },
+    /// The way back of [`Op::Terms`](super::Op::Terms), whose scores are computed again: (sequences, table rows) -> (tokens, width). Adds to the
+    /// gradients of table and bias.
+    TermsBack {
+        /// Of the weights.
+        gradient: ValueId,
+        /// x
+        input: ValueId,
+        /// E
+        table: WeightId,
+        /// One number a row of the table.
+        bias: WeightId,
+        /// How scores became weights.
+        terms: Terms,
+        /// Whether table and bias learn.
+        learns: bool,
+    },
     /// The gradient of a loss: the shape of what it reads. Beside it stand the cost of each row and the class that is largest.
     Loss {
         /// z
@@ -175,8 +227,8 @@ pub enum Learn {
         /// Which of the lesson's targets say what is right.
         target: usize,
     },
-    /// The cross-entropy of `x E^T + bias` over a whole vocabulary, which is never a value: -> the gradient of x. Adds to those of table and
-    /// bias.
+    /// What `x E^T + bias` over a whole vocabulary costs, which is never a value: -> the gradient of x. Adds to those of table and bias. Each row
+    /// also draws a word by its probabilities.
     Vocabulary {
         /// x
         input: ValueId,
@@ -186,6 +238,8 @@ pub enum Learn {
         bias: WeightId,
         /// Rows of the table.
         words: usize,
+        /// Cross-entropy, or a teacher's distribution.
+        loss: Loss,
         /// Which of the lesson's targets are the right rows.
         target: usize,
         /// Whether table and bias learn.
@@ -198,37 +252,30 @@ pub enum Learn {
 impl Op {
     /// The weights that an operation of a model, or its copy in a graph that learns, reads on the way forward.
     pub fn weights(&self) -> Vec<WeightId> {
-        match self {
-            Op::Embed { lookups, norm } => {
-                let norm = norm.iter().flat_map(Norm::weights);
-                lookups.iter().map(|lookup| lookup.table).chain(norm).collect()
-            }
-            Op::Linear { weight, bias, .. } => [*weight].into_iter().chain(*bias).collect(),
-            Op::AddNorm { norm, .. } | Op::Norm { norm, .. } => norm.weights().collect(),
-            Op::Attention { attention, .. } | Op::Learn(Learn::Attend { attention, .. }) => attention.bias.weights(),
-            Op::Affine { weight, bias, .. } => vec![*weight, *bias],
-            Op::Scores { table, bias, .. } | Op::Terms { table, bias, .. } | Op::Learn(Learn::Vocabulary { table, bias, .. }) => {
-                vec![*table, *bias]
-            }
-            _ => Vec::new(),
-        }
+        let (mut copy, mut read) = (self.clone(), Vec::new());
+        copy.each_weight(|id| read.push(*id));
+        read
     }
 }
 
-impl Norm {
-    fn weights(&self) -> impl Iterator<Item = WeightId> + use<> {
-        [self.weight].into_iter().chain(self.bias)
-    }
+/// Which side of an attention meets the rows of distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Queries, the rows that the distances have among keys.
+    Queries,
+    /// Keys, those that they have among queries.
+    Keys,
 }
 
-impl Bias {
-    fn weights(&self) -> Vec<WeightId> {
-        match self {
-            Bias::None | Bias::Slopes(_) => Vec::new(),
-            Bias::Relative(relative) => vec![relative.table],
-            Bias::Disentangled(terms) => terms.keys.iter().chain(&terms.queries).copied().collect(),
-        }
-    }
+/// Which tokens of a sequence look with a value's queries, keys and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lookers {
+    /// All of them.
+    All,
+    /// Those at the start that see all.
+    Start,
+    /// All but those.
+    Others,
 }
 
 impl Learn {
@@ -249,22 +296,31 @@ impl Learn {
             | Learn::Scale { input, .. }
             | Learn::Loss { input, .. }
             | Learn::Vocabulary { input, .. } => visit(input),
-            Learn::Attend { qkv, .. } => visit(qkv),
-            Learn::EmbedGradient { gradient, .. }
+            Learn::Attend { qkv, start, attention, .. } => {
+                visit(qkv);
+                start.iter_mut().for_each(&mut visit);
+                attention.each_value(visit);
+            }
+            Learn::MetBack { of, .. } => visit(of),
+            Learn::WholeGradient { gradient, .. }
+            | Learn::EmbedGradient { gradient, .. }
             | Learn::RotateBack { gradient, .. }
             | Learn::NeighboursBack { gradient, .. }
-            | Learn::PickBack { gradient } => visit(gradient),
+            | Learn::PickBack { gradient, .. } => visit(gradient),
             Learn::ActivateBack { gradient, input, .. }
             | Learn::LinearGradient { gradient, input, .. }
             | Learn::NormBack { gradient, input, .. }
+            | Learn::AffineBack { gradient, input, .. }
+            | Learn::TermsBack { gradient, input, .. }
             | Learn::GateBack { gradient, input, .. }
             | Learn::PoolBack { gradient, input, .. } => {
                 visit(gradient);
                 visit(input);
             }
-            Learn::AttendBack { gradient, qkv, .. } => {
+            Learn::AttendBack { gradient, qkv, attention, .. } => {
                 visit(gradient);
                 visit(qkv);
+                attention.each_value(visit);
             }
         }
     }
@@ -272,7 +328,7 @@ impl Learn {
     /// The value that the result may be written over, if nothing reads it later.
     pub fn overwrites(&self) -> Option<ValueId> {
         match self {
-            Learn::ActivateBack { gradient, .. } | Learn::NormBack { gradient, .. } => Some(*gradient),
+            Learn::ActivateBack { gradient, .. } | Learn::NormBack { gradient, .. } | Learn::AffineBack { gradient, .. } => Some(*gradient),
             Learn::Drop { input, .. } | Learn::Scale { input, .. } | Learn::Loss { input, .. } => Some(*input),
             _ => None,
         }

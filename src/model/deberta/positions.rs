@@ -1,17 +1,18 @@
 //! What do queries and keys meet at a distance?
 //!
 //! [`Positions`] is what config.json says; [`Table`] holds the rows of distances that all layers share, and makes of them, through a layer's
-//! matrix, the rows that the layer's queries or keys meet. They are the same for every text, so they are computed when a model is opened.
+//! matrix, the rows that the layer's queries or keys meet. They are the same for every text, so they are computed when a model is opened; where it
+//! learns they are a part of its graph, since they change with it.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::engine::graph::{Activation, Index, Lookup, Norm, WeightId};
+use crate::engine::graph::{Activation, Met, Norm, ValueId, WeightId};
 use crate::engine::{Batch, Control, Engine, Graph, Role, Weight};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::model::config::Fields;
-use crate::model::postnorm::Builder;
+use crate::model::postnorm::{Builder, Linear};
 use crate::model::trunk::Sizes;
 
 /// Texts as long as this take more places than any model has; tables by distance stay small.
@@ -117,46 +118,102 @@ fn bucket(distance: isize, buckets: usize, farthest: usize) -> isize {
 /// The table of distances, before a layer projects it.
 pub(super) struct Table {
     rows: usize,
-    weights: Vec<Weight>,
-    epsilon: f32,
+    made: Made,
+}
+
+/// Where the rows are projected.
+enum Made {
+    /// Here, once, out of these weights: the table, and its norm where it has one.
+    Ahead(Vec<Weight>, f32),
+    /// In the graph, out of this value: a model that learns changes them. With the last projection by a layer that both sides share.
+    InGraph(ValueId, Option<(WeightId, ValueId)>),
+}
+
+/// What projects the rows.
+pub(super) enum Projection<'a> {
+    /// A part of the layer that makes queries, keys and values.
+    Shared(&'a Linear, usize),
+    /// A linear layer of its own, with a bias or without.
+    Own(String, bool),
 }
 
 impl Table {
     pub(super) fn take(positions: &Positions, trunk: &mut Builder<'_, '_>) -> Result<Table> {
+        const TABLE: &str = "encoder.rel_embeddings.weight";
         let (rows, hidden) = (2 * positions.span, trunk.sizes.hidden);
-        let mut weights = vec![trunk.loader.source(Role::Table, "encoder.rel_embeddings.weight", &[rows, hidden])?];
+        if trunk.loader.learns() {
+            let table = trunk.loader.table(TABLE, rows, hidden)?;
+            let norm = if positions.norm { Some(trunk.norm("encoder.LayerNorm", hidden)?) } else { None };
+            let value = append_rows(&mut trunk.graph, table, (rows, hidden), norm);
+            return Ok(Table { rows, made: Made::InGraph(value, None) });
+        }
+        let mut weights = vec![trunk.loader.source(Role::Table, TABLE, &[rows, hidden])?];
         if positions.norm {
             for part in ["weight", "bias"] {
                 weights.push(trunk.loader.source(Role::Vector, &format!("encoder.LayerNorm.{part}"), &[hidden])?);
             }
         }
-        Ok(Table { rows, weights, epsilon: trunk.epsilon })
+        Ok(Table { rows, made: Made::Ahead(weights, trunk.epsilon) })
+    }
+
+    /// The rows through `by`, as one side of an attention meets them.
+    pub(super) fn met(&mut self, by: Projection<'_>, trunk: &mut Builder<'_, '_>) -> Result<Met> {
+        let hidden = trunk.sizes.hidden;
+        match (&mut self.made, by) {
+            (Made::InGraph(rows, last), Projection::Shared(linear, part)) => {
+                let value = match *last {
+                    Some((weight, value)) if weight == linear.0 => value,
+                    _ => trunk.apply(linear, *rows, Activation::Identity),
+                };
+                *last = Some((linear.0, value));
+                Ok(Met::Rows { value, from: part * hidden })
+            }
+            (Made::InGraph(rows, _), Projection::Own(name, shifts)) => {
+                let linear = trunk.linear(&[name], hidden, hidden, shifts)?;
+                Ok(Met::Rows { value: trunk.apply(&linear, *rows, Activation::Identity), from: 0 })
+            }
+            (Made::Ahead(..), Projection::Shared(linear, part)) => {
+                let (weight, bias) = linear.part(trunk.loader, part);
+                self.projected(weight, bias, trunk)
+            }
+            (Made::Ahead(..), Projection::Own(name, shifts)) => {
+                let weight = trunk.loader.source(Role::Matrix, &format!("{name}.weight"), &[hidden, hidden])?;
+                let bias = shifts.then(|| trunk.loader.source(Role::Vector, &format!("{name}.bias"), &[hidden])).transpose()?;
+                self.projected(weight, bias, trunk)
+            }
+        }
     }
 
     /// The rows times a layer's matrix, cut into heads: one weight a head, (rows, head_size). Always in f32 arithmetic.
-    pub(super) fn projected(&self, weight: Weight, bias: Option<Weight>, trunk: &mut Builder<'_, '_>) -> Result<Vec<WeightId>> {
+    fn projected(&self, weight: Weight, bias: Option<Weight>, trunk: &mut Builder<'_, '_>) -> Result<Met> {
+        let Made::Ahead(own, epsilon) = &self.made else { unreachable!("only where the rows are made ahead") };
         let Sizes { hidden, heads, .. } = trunk.sizes;
-        let name = format!("{} through {}", self.weights[0].name, weight.name);
-        let norm = (self.weights.len() == 3).then_some(Norm { weight: WeightId(1), bias: Some(WeightId(2)), epsilon: self.epsilon });
-        let lookup = Lookup { table: WeightId(0), index: Index::Position { offset: 0, padding: None } };
+        let name = format!("{} through {}", own[0].name, weight.name);
+        let norm = (own.len() == 3).then_some(Norm { weight: WeightId(1), bias: Some(WeightId(2)), epsilon: *epsilon });
         let mut graph = Graph::new();
-        let rows = graph.embed(vec![lookup], norm, hidden);
-        let matrix = self.weights.len();
+        let rows = append_rows(&mut graph, WeightId(0), (self.rows, hidden), norm);
+        let matrix = own.len();
         let shift = bias.is_some().then_some(WeightId(matrix + 1));
         graph.linear(rows, WeightId(matrix), shift, Activation::Identity, hidden);
-        let weights: Vec<Weight> = self.weights.iter().cloned().chain([weight]).chain(bias).collect();
+        let weights: Vec<Weight> = own.iter().cloned().chain([weight]).chain(bias).collect();
         let mut batch = Batch::default();
-        batch.push(&vec![0; self.rows], &vec![0; self.rows], 0);
+        batch.push(&[0], &[0], 0);
         let engine = Engine::new(&weights, trunk.loader.isa(), None)?;
         let Some(numbers) = engine.run(&Arc::new(graph), &Arc::new(batch), 1, &Control::default())? else {
             return Err(Error::new(ErrorKind::Cancelled, "the positions were not computed"));
         };
         let size = hidden / heads;
         let of_head = |head: usize| numbers.chunks_exact(hidden).flat_map(move |row| &row[head * size..(head + 1) * size]).copied();
-        (0..heads)
-            .map(|head| trunk.loader.made(Role::Head, format!("{name}, head {head}"), self.rows, &of_head(head).collect::<Vec<f32>>()))
-            .collect()
+        let made = (0..heads)
+            .map(|head| trunk.loader.made(Role::Head, format!("{name}, head {head}"), self.rows, &of_head(head).collect::<Vec<f32>>()));
+        Ok(Met::Made(made.collect::<Result<_>>()?))
     }
+}
+
+/// All rows of the table, normalised where that is said.
+fn append_rows(graph: &mut Graph, table: WeightId, (rows, width): (usize, usize), norm: Option<Norm>) -> ValueId {
+    let whole = graph.whole(table, rows, width);
+    norm.map_or(whole, |norm| graph.norm(whole, norm))
 }
 
 #[cfg(test)]

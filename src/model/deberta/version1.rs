@@ -8,15 +8,16 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::positions::{Positions, Table};
+use super::positions::{Positions, Projection, Table};
 use super::{DEBERTA, EPSILON, embeddings, finish};
 use crate::engine::Role;
-use crate::engine::graph::{Bias, Disentangled};
+use crate::engine::graph::{Bias, Disentangled, Met};
 use crate::error::Result;
 use crate::model::bert::{EXTRACT, TAG};
 use crate::model::config::Fields;
 use crate::model::heads::Row;
 use crate::model::loader::Loader;
+use crate::model::parts::{Form, Part};
 use crate::model::postnorm::{self, Builder, Family, Linear};
 use crate::model::trunk::{Sizes, Trunk};
 use crate::quant::{Bytes, Dtype, Tensor};
@@ -37,12 +38,12 @@ pub(in crate::model) fn build(config: &Fields<'_>, loader: &mut Loader) -> Resul
     trunk.epsilon = config.epsilon_or("layer_norm_eps", EPSILON)?;
     let positions = Positions::read(config, &trunk.sizes)?;
     let (tokens, embedded) = embeddings(&mut trunk)?;
-    let table = positions.as_ref().map(|p| Table::take(p, &mut trunk)).transpose()?;
+    let mut table = positions.as_ref().map(|p| Table::take(p, &mut trunk)).transpose()?;
     let mut hidden_states = vec![embedded];
     for (i, name) in postnorm::own_layers(config, &trunk.sizes)?.iter().enumerate() {
         let qkv = queries(&mut trunk, &format!("{name}attention.self."))?;
         let layer = trunk.load_behind(name, qkv)?;
-        let bias = match (&positions, &table) {
+        let bias = match (&positions, &mut table) {
             (Some(positions), Some(table)) => bias(positions, table, &format!("{name}attention.self."), &mut trunk)?,
             _ => Bias::None,
         };
@@ -55,35 +56,37 @@ pub(in crate::model) fn build(config: &Fields<'_>, loader: &mut Loader) -> Resul
 fn queries(trunk: &mut Builder<'_, '_>, at: &str) -> Result<Linear> {
     let Sizes { hidden, heads, .. } = trunk.sizes;
     let size = hidden / heads;
-    let packed = trunk.loader.source(Role::Matrix, &format!("{at}in_proj.weight"), &[3 * hidden, hidden])?;
+    let matrix = format!("{at}in_proj.weight");
+    let packed = trunk.loader.source(Role::Matrix, &matrix, &[3 * hidden, hidden])?;
     let of_head = |part: usize, head: usize| {
         let first = (3 * head + part) * size;
         packed.tensors[0].rows_of(first..first + size).unwrap_or_else(|| unreachable!("its shape was checked"))
     };
     let rows = (0..3).flat_map(|part| (0..heads).map(move |head| (part, head))).map(|(part, head)| of_head(part, head)).collect();
+    // Where the stored rows stand here.
+    let order = (0..heads).flat_map(|head| (0..3).flat_map(move |part| (0..size).map(move |row| part * hidden + head * size + row)));
+    let plain = Part::plain(trunk.loader.full(&matrix), &[3 * hidden, hidden], 0);
+    let part = Part { form: Form::OrderedRows(order.collect()), ..plain };
     let mut shift = |name: &str| trunk.loader.source(Role::Vector, &format!("{at}{name}"), &[hidden]);
     let (query, value) = (shift("q_bias")?, shift("v_bias")?);
     let zeros = Tensor::new(Dtype::F32, vec![hidden], Bytes::owned(vec![0u8; 4 * hidden]));
     let zeros = zeros.unwrap_or_else(|| unreachable!("as many bytes as numbers take"));
     let biases = [query.tensors, vec![zeros], value.tensors].concat();
-    let weight = trunk.loader.stacked(Role::Matrix, packed.name, rows);
-    let bias = trunk.loader.stacked(Role::Vector, format!("{} + {}", query.name, value.name), biases);
+    let shifts = [("q_bias", 0), ("v_bias", 2)];
+    let shifts = shifts.map(|(name, part)| Part::plain(trunk.loader.full(&format!("{at}{name}")), &[hidden], part * hidden));
+    let weight = trunk.loader.stacked(Role::Matrix, packed.name, rows, vec![part]);
+    let bias = trunk.loader.stacked(Role::Vector, format!("{} + {}", query.name, value.name), biases, shifts.to_vec());
+    trunk.loader.fix(bias, hidden..2 * hidden);
     Ok(Linear(weight, Some(bias), 3 * hidden))
 }
 
 /// The rows that a layer's queries and keys meet.
-fn bias(positions: &Positions, table: &Table, at: &str, trunk: &mut Builder<'_, '_>) -> Result<Bias> {
-    let hidden = trunk.sizes.hidden;
-    let mut matrix = |name: &str| trunk.loader.source(Role::Matrix, &format!("{at}{name}.weight"), &[hidden, hidden]);
-    let keys = positions.keys.then(|| matrix("pos_proj")).transpose()?;
-    let queries = positions.queries.then(|| matrix("pos_q_proj")).transpose()?;
-    let keys = keys.map_or(Ok(Vec::new()), |weight| table.projected(weight, None, trunk))?;
-    let queries = match queries {
-        Some(weight) => {
-            let bias = trunk.loader.source(Role::Vector, &format!("{at}pos_q_proj.bias"), &[hidden])?;
-            table.projected(weight, Some(bias), trunk)?
-        }
-        None => Vec::new(),
+fn bias(positions: &Positions, table: &mut Table, at: &str, trunk: &mut Builder<'_, '_>) -> Result<Bias> {
+    let mut met = |wanted: bool, name: &str, shifts: bool| match wanted {
+        true => table.met(Projection::Own(format!("{at}{name}"), shifts), trunk),
+        false => Ok(Met::Nothing),
     };
+    let keys = met(positions.keys, "pos_proj", false)?;
+    let queries = met(positions.queries, "pos_q_proj", true)?;
     Ok(Bias::Disentangled(Disentangled { keys, queries, places: Arc::clone(&positions.places) }))
 }

@@ -95,6 +95,11 @@ impl Corpus {
         &self.settings
     }
 
+    /// The tokenizer's padding token, which models from nothing are told of.
+    pub(super) fn padding(&self) -> Option<u32> {
+        ["[PAD]", "<pad>"].iter().find_map(|token| self.tokenizer.id(token))
+    }
+
     /// Example `index` of epoch `epoch`, in the epoch's own order.
     ///
     /// # Errors

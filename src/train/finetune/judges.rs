@@ -23,12 +23,12 @@ pub(super) struct Spans {
 impl Judge for Spans {
     fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
         for (rows, places) in &self.texts {
-            let mut whole = Cost { loss: 0.0, right: true };
+            let mut whole = Cost { loss: 0.0, right: true, ..Cost::default() };
             for (column, place) in places.iter().enumerate() {
                 let z: Vec<f64> = rows.clone().map(|row| f64::from(answers[row * width + column])).collect();
                 let (cost, down) = cross_entropy(&z, *place as u32);
                 rows.clone().zip(&down).for_each(|(row, d)| add(&mut gradient[row * width + column], d / 2.0, self.factor));
-                whole = Cost { loss: whole.loss + cost.loss / 2.0, right: whole.right && cost.right };
+                whole = Cost { loss: whole.loss + cost.loss / 2.0, right: whole.right && cost.right, ..Cost::default() };
             }
             costs[rows.start] = whole;
         }
@@ -68,7 +68,7 @@ impl Judge for Weighed {
             let (cost, down) = cross_entropy(&z, *class);
             let share = self.shares.get(*class as usize).copied().unwrap_or(0.0);
             gradient[row * width..].iter_mut().zip(&down).for_each(|(g, d)| add(g, *d, self.factor * share));
-            costs[row] = Cost { loss: cost.loss * share, right: cost.right };
+            costs[row] = Cost { loss: cost.loss * share, right: cost.right, ..Cost::default() };
         }
     }
 }
@@ -97,7 +97,8 @@ impl Judge for Taught {
             for (i, g) in gradient[own].iter_mut().enumerate() {
                 add(g, hard * down[i] + soft * (q[i] - p[i]), self.factor);
             }
-            costs[row] = Cost { loss: (hard * f64::from(cost.loss) + soft * self.temperature * apart) as f32, right: cost.right };
+            costs[row] =
+                Cost { loss: (hard * f64::from(cost.loss) + soft * self.temperature * apart) as f32, right: cost.right, ..Cost::default() };
         }
     }
 }
@@ -143,7 +144,7 @@ impl Judge for Scores {
             if self.loss == RankLoss::Pointwise {
                 let (cost, grows) = soft(z(i));
                 add(&mut gradient[i * width], grows - target, self.factor);
-                costs[i] = Cost { loss: (cost - target * z(i)) as f32, right: (z(i) > 0.0) == (target > 0.5) };
+                costs[i] = Cost { loss: (cost - target * z(i)) as f32, right: (z(i) > 0.0) == (target > 0.5), ..Cost::default() };
                 continue;
             }
             let (better, worse) = (2 * i, 2 * i + 1);
@@ -154,7 +155,7 @@ impl Judge for Scores {
             };
             add(&mut gradient[better * width], grows, self.factor);
             add(&mut gradient[worse * width], -grows, self.factor);
-            costs[better] = Cost { loss: cost as f32, right: apart > 0.0 };
+            costs[better] = Cost { loss: cost as f32, right: apart > 0.0, ..Cost::default() };
         }
     }
 }

@@ -1,42 +1,50 @@
 //! How does a model learn a language from text?
 //!
-//! A [`Corpus`] gives examples by number; a step packs some of them (`lessons`) and runs the graph that `engine::gradient` made of the model's
-//! own. [`Pretraining`] is what a run of `train::run` learns: that moves the weights, evaluates, and writes checkpoints and the model.
+//! A [`Corpus`] gives examples by number (`supply`); a step packs some of them (`lessons`) and runs the graph that `engine::gradient` made of the
+//! model's own, with a loss for each question that the objective asks ([`questions`]): of one model (`asking`), or of two that learn together
+//! (`replaced`). [`Pretraining`] is what a run of `train::run` learns: that moves the weights, evaluates, and writes checkpoints and the model.
 
-mod lessons;
+pub(super) mod asking;
+pub(super) mod lessons;
 pub mod preset;
+pub mod questions;
+mod replaced;
 mod settings;
+pub(super) mod supply;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use serde_json::Value;
+
+use super::Corpus;
 use super::examples::Learning as Asks;
 use super::run::folder::Companions;
-use super::run::settings::written;
-use super::run::{DEVIATION, Evaluation, Event, Figures, Made, Run, Subject, Write, learn, rates};
+use super::run::{Beside, DEVIATION, Event, Run, RunSettings, learn, rates};
 use super::team::Team;
-use super::{Corpus, Example};
-use crate::engine::cpu::Learner;
-use crate::engine::gradient::{Goal, evaluating};
-use crate::engine::graph::{Loss, Span, ValueId};
-use crate::engine::lesson::{Cost, Target, UNLABELLED};
+use crate::engine::Graph;
+use crate::engine::gradient::{Goal, Rates, evaluating};
+use crate::engine::graph::{Span, ValueId};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{Source, Weights, huggingface};
 use crate::model::heads::Kind;
-use crate::model::{Fresh, Learnable};
-use lessons::{Asked, Part, parts};
+use crate::model::{Fresh, Learnable, config};
+use asking::{Ask, Asking, Graphs, OverText};
+use questions::{BOUNDARY, MASKED, NEXT_TOKEN, PAIR, Question, REPLACED};
+use replaced::Replacing;
 pub use settings::PretrainSettings;
+use supply::Supply;
 
 /// A model being pretrained.
 pub struct Pretraining {
-    run: Run<Masked>,
+    run: Run<OverText<Box<dyn Ask>>>,
 }
 
 impl Pretraining {
     /// A run over `corpus`, tried on `held_out`: of the model in `from`, or of one from nothing with the tokenizer in `tokenizer`.
     ///
     /// # Errors
-    /// As opening a model; `Unsupported` for a family that lacks the heads that the corpus asks for, or does not learn; `InvalidArgument` for
+    /// As opening a model; `Unsupported` for a family that lacks the heads that the objective asks for, or does not learn; `InvalidArgument` for
     /// sequences longer than the model has positions.
     pub fn new(
         from: Option<&Source>,
@@ -45,36 +53,19 @@ impl Pretraining {
         held_out: Option<Corpus>,
         settings: PretrainSettings,
     ) -> Result<Pretraining> {
-        let pairs = corpus.settings().sequences.pairs();
         let (config, weights) = match from {
             Some(source) => {
                 let folder = huggingface::open(source)?;
                 (folder.config, folder.weights)
             }
-            None => (settings.preset.config(corpus.shards().vocabulary(), None), Weights::default()),
+            None => (settings.preset.config(corpus.shards().vocabulary(), corpus.padding()), Weights::default()),
         };
-        let mut kinds = vec![Kind::FillMask];
-        kinds.extend(pairs.then_some(Kind::NextSentence));
-        let deviation = config["initializer_range"].as_f64().unwrap_or(DEVIATION) as f32;
-        let model =
-            Learnable::new(&config, weights, Fresh { seed: settings.run.seed, deviation, heads: kinds.clone(), ..Fresh::default() })?;
-        check_fits(&model, &corpus)?;
-        let rates = rates(&config, settings.run.dropout);
-        let (mut graph, values) = model.graph(&kinds)?;
-        if matches!(corpus.settings().learning, Asks::LeftToRight) {
-            graph = graph.looking(Span { after: 0, ..Span::ALL });
-        }
-        let goal = |(target, value): (usize, &ValueId)| Goal { value: *value, loss: Loss::CrossEntropy, target };
-        let goals: Vec<Goal> = values.iter().enumerate().map(goal).collect();
-        let learning = learn(&model, &graph, &goals, rates, &settings.run)?;
-        let mut companions = Companions::new(config, tokenizer)?;
-        companions.name_class(if pairs { "ForPreTraining" } else { "ForMaskedLM" });
-        let evaluating = evaluating(&graph, &goals).into();
         let preset = if from.is_none() { settings.preset.name } else { "none, but a model" };
-        let PretrainSettings { evaluate_on, run, .. } = settings;
-        let subject =
-            Masked { learning, evaluating, corpus, held_out, evaluate_on, part_tokens: run.part_tokens, batch: run.batch, pairs, preset };
-        Ok(Pretraining { run: Run::new(subject, model, companions, run)? })
+        let told = vec![("preset", preset.to_owned()), ("objective", settings.objective.name.to_owned())];
+        let supply = Supply { corpus, held_out, evaluate_on: settings.evaluate_on, batch: settings.run.batch };
+        let begun = Begun { config, weights, tokenizer, supply, told, settings };
+        let run = if begun.settings.objective.replaced { begun.replacing()? } else { begun.asking()? };
+        Ok(Pretraining { run })
     }
 
     /// Names of tensors that were made, since the checkpoint lacked them.
@@ -99,122 +90,111 @@ impl Pretraining {
     }
 }
 
-/// Hidden tokens, and labels of pairs of texts.
-struct Masked {
-    learning: Made,
-    evaluating: Made,
-    corpus: Corpus,
-    held_out: Option<Corpus>,
-    evaluate_on: usize,
-    part_tokens: usize,
-    batch: usize,
-    /// Whether examples are pairs with a label.
-    pairs: bool,
-    /// The size of a model from nothing.
-    preset: &'static str,
+/// What a run begins with.
+struct Begun<'a> {
+    config: Value,
+    weights: Weights,
+    tokenizer: &'a Source,
+    supply: Supply,
+    told: Vec<(&'static str, String)>,
+    settings: PretrainSettings,
 }
 
-impl Subject for Masked {
-    fn learn(&mut self, learner: &mut Learner, team: &Team, step: u64, seed: u64) -> Result<(Figures, u64)> {
-        let examples = self.examples(step)?;
-        let figures = self.figures(learner, team, &examples, seed, true)?;
-        Ok((figures, examples.iter().map(|e| e.ids.len() as u64).sum()))
-    }
-
-    /// The same held-out examples each time.
-    fn evaluate(&mut self, learner: &mut Learner, team: &Team, _: Write<'_>) -> Result<Option<Evaluation>> {
-        let Some(held_out) = &self.held_out else { return Ok(None) };
-        let count = held_out.len().min(self.evaluate_on);
-        let examples: Vec<Example> = (0..count).map(|i| held_out.example(0, i)).collect::<Result<_>>()?;
-        let mut figures = self.figures(learner, team, &examples, 0, false)?;
-        figures.named.extend(figures.get("masked_loss").map(|loss| ("perplexity".into(), loss.exp())));
-        Ok(Some(Evaluation { merit: -figures.loss, figures }))
-    }
-
-    fn fingerprint(&self) -> String {
-        let (asks, shards) = (self.corpus.settings(), self.corpus.shards());
-        let learning = match asks.learning {
-            Asks::Masked(scheme) => scheme.name,
-            Asks::LeftToRight => "left_to_right",
-        };
-        written(&[
-            ("documents", shards.documents().to_string()),
-            ("sentences", shards.sentences().to_string()),
-            ("tokens", shards.tokens().to_string()),
-            ("preset", self.preset.to_owned()),
-            ("sequences", asks.sequences.name.to_owned()),
-            ("learning", learning.to_owned()),
-            ("max_length", asks.max_length.to_string()),
-            ("short_share", format!("{:?}", asks.short_share)),
-            ("rates", format!("{:?}", asks.rates)),
-            ("phrases", format!("{:?}", asks.phrases)),
-            ("data_seed", asks.seed.to_string()),
-        ])
-    }
-}
-
-impl Masked {
-    /// The examples of step `step`, from 0: each epoch in its own order, one after the other.
-    fn examples(&self, step: u64) -> Result<Vec<Example>> {
-        let len = self.corpus.len() as u64;
-        let first = step * self.batch as u64;
-        (first..first + self.batch as u64).map(|at| self.corpus.example(at / len, (at % len) as usize)).collect()
-    }
-
-    /// Runs all parts of this process's share of some examples.
-    fn figures(&self, learner: &mut Learner, team: &Team, examples: &[Example], seed: u64, learns: bool) -> Result<Figures> {
-        let made = if learns { &self.learning } else { &self.evaluating };
-        let (mut sums, asked) = (Sums::default(), Asked::of(examples));
-        for Part { batch, lesson } in parts(examples, team.share(examples.len()), asked, self.part_tokens, seed, self.pairs) {
-            let costs = learner.run(&made.graph, &made.losses, &batch, &lesson)?;
-            sums.add(&costs, &lesson.targets);
-        }
-        team.sum(&mut sums.losses);
-        team.sum(&mut sums.right);
-        Ok(sums.figures(asked, self.pairs))
-    }
-}
-
-/// Sums of what rows cost.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    losses: [f64; 2],
-    right: [f64; 2],
-}
-
-impl Sums {
-    fn add(&mut self, costs: &[Vec<Cost>], targets: &[Target]) {
-        for (i, (rows, target)) in costs.iter().zip(targets).enumerate().take(2) {
-            let Target::Classes { classes, .. } = target else { continue };
-            for (cost, _) in rows.iter().zip(classes).filter(|(_, class)| **class != UNLABELLED) {
-                self.losses[i] += f64::from(cost.loss);
-                self.right[i] += f64::from(u8::from(cost.right));
+impl Begun<'_> {
+    /// The questions of one model.
+    fn asking(self) -> Result<Run<OverText<Box<dyn Ask>>>> {
+        let Begun { config, weights, tokenizer, supply, told, settings } = self;
+        let asks = supply.corpus.settings();
+        let left_to_right = matches!(asks.learning, Asks::LeftToRight);
+        let mut questions = vec![of_tokens(&config, left_to_right)?];
+        if settings.objective.boundary {
+            if !matches!(asks.learning, Asks::Masked(scheme) if scheme.spans) {
+                return fail(ErrorKind::InvalidArgument, "objective = span_boundary asks about spans: use learning = span");
             }
+            questions.push(BOUNDARY);
         }
+        questions.extend(asks.sequences.pairs().then_some(PAIR));
+        let kinds: Vec<Kind> = questions.iter().map(|question| question.kind).collect();
+        let model = fresh(&config, weights, settings.run.seed, &kinds)?;
+        supply.check_fits(&model)?;
+        let (mut graph, values) = model.graph(&kinds)?;
+        if left_to_right {
+            graph = graph.looking(Span { after: 0, ..Span::ALL });
+        }
+        let graphs = graphs(&model, (&graph, &values), &questions, rates(&config, settings.run.dropout), &settings.run)?;
+        let mut companions = Companions::new(config, tokenizer)?;
+        companions.name_class(&kinds);
+        let part_tokens = settings.run.part_tokens;
+        let ask: Box<dyn Ask> = Box::new(Asking { graphs, questions, part_tokens });
+        let subject = OverText { ask, supply, told };
+        Run::new(subject, model, companions, settings.run)
     }
 
-    fn figures(&self, asked: Asked, pairs: bool) -> Figures {
-        let mean = |sum: f64, count: usize| sum / count.max(1) as f64;
-        let mut named = vec![("masked_loss", mean(self.losses[0], asked.tokens)), ("masked_accuracy", mean(self.right[0], asked.tokens))];
-        if pairs {
-            named.push(("pair_loss", mean(self.losses[1], asked.pairs)));
-            named.push(("pair_accuracy", mean(self.right[1], asked.pairs)));
+    /// A discriminator and its generator.
+    fn replacing(self) -> Result<Run<OverText<Box<dyn Ask>>>> {
+        let Begun { config, weights, tokenizer, supply, mut told, settings } = self;
+        if matches!(supply.corpus.settings().learning, Asks::LeftToRight) {
+            return fail(ErrorKind::InvalidArgument, "objective = replaced fills hidden tokens: use another learning than left_to_right");
         }
-        Figures::of(named.iter().step_by(2).map(|(_, loss)| loss).sum(), named)
+        let smaller = replaced::generator(&config, settings.generator_size)?;
+        told.push(("generator_size", settings.generator_size.to_string()));
+        let mut model = fresh(&config, weights, settings.run.seed, &[Kind::Replaced])?;
+        let mut generator = fresh(&smaller, Weights::default(), settings.run.seed.wrapping_add(1), &[Kind::FillMask])?;
+        supply.check_fits(&model)?;
+        model.join(&mut generator, replaced::SHARED)?;
+        let of = |model: &Learnable, config: &Value, question: Question| {
+            let (graph, values) = model.graph(&[question.kind])?;
+            graphs(model, (&graph, &values), &[question], rates(config, settings.run.dropout), &settings.run)
+        };
+        let discriminator = of(&model, &config, REPLACED)?;
+        let generator_graphs = of(&generator, &smaller, MASKED)?;
+        let ask: Box<dyn Ask> = Box::new(Replacing { generator: generator_graphs, discriminator, part_tokens: settings.run.part_tokens });
+        let subject = OverText { ask, supply, told };
+        let mut companions = [Companions::new(config, tokenizer)?, Companions::new(smaller, tokenizer)?];
+        companions[0].name_class(&[Kind::Replaced]);
+        companions[1].name_class(&[Kind::FillMask]);
+        let [own, of_generator] = companions;
+        let mut run = Run::new(subject, model, own, settings.run)?;
+        run.beside = Some(Beside { folder: "generator", model: generator, companions: of_generator });
+        Ok(run)
     }
 }
 
-/// Whether the model has positions, tokens and segments for the corpus's sequences.
-fn check_fits(model: &Learnable, corpus: &Corpus) -> Result<()> {
-    let (sizes, longest) = (model.sizes(), corpus.settings().max_length);
-    if longest > sizes.positions {
-        let told = format!("max_length {longest}: the model has positions for {} tokens", sizes.positions);
+/// The question about tokens that the family's head answers.
+fn of_tokens(config: &Value, left_to_right: bool) -> Result<Question> {
+    let family = config["model_type"].as_str().unwrap_or_default();
+    let has = |kind| config::heads(family).iter().any(|(known, answered)| *known == kind && *answered);
+    if has(Kind::FillMask) || !has(Kind::NextToken) {
+        return Ok(MASKED);
+    }
+    if !left_to_right {
+        let told = format!("models of family {family} see no token behind another: use learning = left_to_right and sequences = single");
         return fail(ErrorKind::InvalidArgument, told);
     }
-    let vocabulary = corpus.shards().vocabulary();
-    if vocabulary > sizes.vocabulary {
-        let told = format!("the tokenizer has {vocabulary} tokens, the model {}: they do not belong together", sizes.vocabulary);
-        return fail(ErrorKind::InvalidArgument, told);
-    }
-    Ok(())
+    Ok(NEXT_TOKEN)
+}
+
+/// A model with these heads, made where the checkpoint lacks them.
+pub(super) fn fresh(config: &Value, weights: Weights, seed: u64, kinds: &[Kind]) -> Result<Learnable> {
+    let deviation = config["initializer_range"].as_f64().unwrap_or(DEVIATION) as f32;
+    Learnable::new(config, weights, Fresh { seed, deviation, heads: kinds.to_vec(), ..Fresh::default() })
+}
+
+/// The graphs that ask `questions` of `values`.
+fn graphs(
+    model: &Learnable,
+    (graph, values): (&Graph, &[ValueId]),
+    questions: &[Question],
+    rates: Rates,
+    settings: &RunSettings,
+) -> Result<Graphs> {
+    let pairs = values.iter().zip(questions).enumerate();
+    let goals: Vec<Goal> = pairs.map(|(target, (value, question))| Goal { value: *value, loss: question.loss, target }).collect();
+    graphs_of(model, graph, &goals, rates, settings)
+}
+
+/// A graph that learns by `goals`, and one that only tries.
+pub(super) fn graphs_of(model: &Learnable, graph: &Graph, goals: &[Goal], rates: Rates, settings: &RunSettings) -> Result<Graphs> {
+    let learning = learn(model, graph, goals, rates, settings)?;
+    Ok(Graphs { learning, evaluating: evaluating(graph, goals).into() })
 }

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
-use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -15,12 +14,39 @@ use crate::engine::graph::WeightId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::atomic::AtomicFolder;
 use crate::formats::{Source, TensorPlan, huggingface, safetensors};
-use crate::model::Learnable;
+use crate::model::heads::Kind;
+use crate::model::{Learnable, Part};
 use crate::quant::{Bytes, Dtype};
 
 /// The files of a tokenizer that go with a model, models of SentencePiece aside.
 const TOKENIZER: &[&str] =
     &["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt"];
+
+/// What the classes of a `model_type` begin with in `transformers`.
+const CLASSES: &[(&str, &str)] = &[
+    ("bert", "Bert"),
+    ("roberta", "Roberta"),
+    ("camembert", "Camembert"),
+    ("xlm-roberta", "XLMRoberta"),
+    ("distilbert", "DistilBert"),
+    ("electra", "Electra"),
+    ("albert", "Albert"),
+    ("ernie", "Ernie"),
+    ("mpnet", "MPNet"),
+    ("modernbert", "ModernBert"),
+    ("nomic_bert", "NomicBert"),
+    ("gte", "Gte"),
+    ("new", "New"),
+    ("deberta-v2", "DebertaV2"),
+    ("longformer", "Longformer"),
+    ("big_bird", "BigBird"),
+    ("deberta", "Deberta"),
+    ("mobilebert", "MobileBert"),
+    ("xlm", "XLM"),
+    ("flaubert", "Flaubert"),
+    ("gpt2", "GPT2"),
+    ("openai-gpt", "OpenAIGPT"),
+];
 
 /// The small files that every model of a run has.
 pub(in crate::train) struct Companions {
@@ -56,8 +82,14 @@ impl Companions {
         self.files.push((name.to_owned(), Bytes::owned(text.into_bytes())));
     }
 
-    /// Names the class whose heads the model has, `ForMaskedLM` behind the family's name.
-    pub(in crate::train) fn name_class(&mut self, ending: &str) {
+    /// Names the class of `transformers` that has these heads.
+    pub(in crate::train) fn name_class(&mut self, kinds: &[Kind]) {
+        let ending = match self.config["model_type"].as_str() {
+            _ if kinds.contains(&Kind::NextToken) => "LMHeadModel",
+            Some("xlm" | "flaubert") => "WithLMHeadModel",
+            _ if kinds.contains(&Kind::NextSentence) || kinds.contains(&Kind::Replaced) => "ForPreTraining",
+            _ => "ForMaskedLM",
+        };
         name_class(&mut self.config, ending);
     }
 
@@ -76,11 +108,11 @@ impl Companions {
         let mut file = folder.file("model.safetensors")?;
         let tensors = tensors(model);
         let plans: Vec<TensorPlan> = tensors.iter().map(|(plan, ..)| plan.clone()).collect();
-        let places: HashMap<&str, (WeightId, Range<usize>)> =
-            tensors.iter().map(|(plan, id, rows)| (plan.name.as_str(), (*id, rows.clone()))).collect();
+        let places: HashMap<&str, (WeightId, &Part)> = tensors.iter().map(|(plan, id, part)| (plan.name.as_str(), (*id, *part))).collect();
         let bytes = |plan: &TensorPlan| {
-            let (id, rows) = places[plan.name.as_str()].clone();
-            Ok(Bytes::owned(bytes_of(&learner.weight(id, rows))))
+            let (id, part) = places[plan.name.as_str()];
+            let width = model.weights()[id.0].tensors[0].row_len();
+            Ok(Bytes::owned(bytes_of(&part.taken(&learner.weight(id, part.rows.clone()), width))))
         };
         safetensors::write(&mut file, &plans, bytes, |_| {}).map_err(|e| e.within(target.display()))?;
         file.commit()?;
@@ -121,10 +153,13 @@ fn files_below(folder: &Path, root: &Path) -> Result<BTreeSet<String>> {
 
 /// Names a class of `transformers` that ends so, as far as what config.json says allows the family's name to be told.
 pub(in crate::train) fn name_class(config: &mut Value, ending: &str) {
-    let Some(said) = config["architectures"][0].as_str() else { return };
-    let family = said.split("For").next().unwrap_or(said);
-    let family = family.strip_suffix("Model").unwrap_or(family);
-    config["architectures"] = json!([format!("{family}{ending}")]);
+    // What it says counts first: a family of another's model_type has classes of its own.
+    let said = config["architectures"][0].as_str().and_then(|class| Some(class.split_once("For")?.0.to_owned()));
+    let of_family = || CLASSES.iter().find(|(known, _)| config["model_type"] == **known).map(|(_, family)| (*family).to_owned());
+    let bare = || Some(config["architectures"][0].as_str()?.strip_suffix("Model")?.to_owned());
+    if let Some(family) = said.or_else(of_family).or_else(bare) {
+        config["architectures"] = json!([format!("{family}{ending}")]);
+    }
 }
 
 /// Numbers as files hold them.
@@ -138,14 +173,11 @@ fn write_file(folder: &AtomicFolder, name: &str, bytes: &[u8]) -> Result<()> {
     file.commit()
 }
 
-/// The tensors of a model: what is written, the weight that has its numbers, and which of its rows.
-fn tensors(model: &Learnable) -> Vec<(TensorPlan, WeightId, Range<usize>)> {
+/// The tensors of a model: what is written, the weight that has its numbers, and where in it.
+fn tensors(model: &Learnable) -> Vec<(TensorPlan, WeightId, &Part)> {
     let of_weight = |id: WeightId| {
-        model.parts(id).iter().scan(0, move |rows, part| {
-            let first = *rows;
-            *rows += part.shape.first().copied().unwrap_or(1);
-            Some((TensorPlan { name: part.name.clone(), dtype: Dtype::F32, shape: part.shape.clone() }, id, first..*rows))
-        })
+        let plan = |part: &Part| TensorPlan { name: part.name.clone(), dtype: Dtype::F32, shape: part.shape.clone() };
+        model.parts(id).iter().map(move |part| (plan(part), id, part))
     };
     (0..model.weights().len()).map(WeightId).flat_map(of_weight).collect()
 }

@@ -87,11 +87,19 @@ pub(super) trait Subject {
     fn fingerprint(&self) -> String;
 }
 
+/// A second model that learns with the first, and the folder that it is written to.
+pub(super) struct Beside {
+    pub folder: &'static str,
+    pub model: Learnable,
+    pub companions: Companions,
+}
+
 /// A model that learns.
 pub(super) struct Run<S> {
     pub subject: S,
     pub model: Learnable,
     pub learner: Learner,
+    pub beside: Option<Beside>,
     companions: Companions,
     settings: RunSettings,
     rates: LayerRates,
@@ -100,9 +108,9 @@ pub(super) struct Run<S> {
 impl<S: Subject> Run<S> {
     /// A run of `model`, which is written with its `companions`.
     pub(super) fn new(subject: S, model: Learnable, companions: Companions, settings: RunSettings) -> Result<Run<S>> {
-        let learner = Learner::new(model.weights(), None, settings.threads.unwrap_or_else(default_threads))?;
+        let learner = model.learner(None, settings.threads.unwrap_or_else(default_threads))?;
         let rates = LayerRates::new(&model, settings.layer_decay, settings.freeze)?;
-        Ok(Run { subject, model, learner, companions, settings, rates })
+        Ok(Run { subject, model, learner, beside: None, companions, settings, rates })
     }
 
     /// Runs to the last step, or until `stop` in one of the team; either way ends with a checkpoint and the model in `out`, which the first process
@@ -174,6 +182,9 @@ impl<S: Subject> Run<S> {
         }
         checkpoint::save(out, progress, &self.learner, self.settings.keep)?;
         self.companions.write(&out.join("model"), &self.model, &self.learner)?;
+        if let Some(Beside { folder, model, companions }) = &self.beside {
+            companions.write(&out.join(folder), model, &self.learner)?;
+        }
         watch(Event::Saved { step: progress.step })
     }
 

@@ -24,7 +24,7 @@ import torch
 import transformers
 from transformers import (AlbertConfig, AutoModelForMaskedLM, AutoModelForMultipleChoice, AutoModelForNextSentencePrediction, AutoModelForPreTraining, AutoModelForQuestionAnswering,
                           AutoModelForSequenceClassification, AutoModelForTokenClassification, BigBirdConfig, CamembertConfig, DebertaConfig, DebertaV2Config, DistilBertConfig, ElectraConfig, ElectraForPreTraining, ErnieConfig, FlaubertConfig, FlaubertForQuestionAnsweringSimple,
-                          GPT2Config, GPT2DoubleHeadsModel, GPT2LMHeadModel, GteConfig, LongformerConfig, MobileBertConfig, ModernBertConfig, MPNetConfig, NomicBertConfig, OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, RobertaConfig, XLMConfig, XLMForQuestionAnsweringSimple,
+                          GPT2Config, GPT2DoubleHeadsModel, GPT2LMHeadModel, GteConfig, LongformerConfig, MobileBertConfig, ModernBertConfig, MPNetConfig, NomicBertConfig, OpenAIGPTConfig, OpenAIGPTDoubleHeadsModel, OpenAIGPTLMHeadModel, RobertaConfig, XLMConfig, XLMForQuestionAnsweringSimple,
                           XLMRobertaConfig, XLMRobertaForSequenceClassification)
 
 ROOT = MODELS.parent / "families"
@@ -99,6 +99,7 @@ FURTHER = {
     "mobilebert-first": NEXT,
     # Opens, and no task answers it.
     "gpt2": ("next-token", GPT2LMHeadModel, {}),
+    "gpt": ("next-token", OpenAIGPTLMHeadModel, {}),
     "electra": ("discriminator", AutoModelForPreTraining, {"replaced": lambda out: out.logits[0].unsqueeze(-1)}),
 }
 

@@ -5,27 +5,29 @@
 //! `dV = (P M)^T dO`, `dP = (dO V^T) M`, `dS = P (dP - rowsum(P dP))`, `dQ = dS K`, `dK = dS^T Q`, the latter two scaled. One task is one
 //! head of one sequence; blocks of queries come in their order.
 
-use super::super::attention::{Head, Keys, Product as Panels, bias_len, diagonals, multiply, pack_keys};
+use super::super::attention::{Head, Keys, Product as Panels, QUERIES as FEW, bias_len, diagonals, multiply, pack_keys};
 use super::super::gemm::{PANEL, row_stride};
 use super::super::ops::Work;
+use super::disentangled;
 use super::product::Product;
-use crate::engine::graph::{Attention, Bias, Dropout, Relative, Sight, ValueId, WeightId};
+use crate::engine::graph::{Attention, Bias, Dropout, Lookers, Relative, Sight, ValueId, WeightId};
 use crate::engine::lesson::key;
 
 /// Queries handled together.
-const QUERIES: usize = 96;
+pub(super) const QUERIES: usize = 96;
 
 /// Numbers of scratch that a sequence of `tokens` needs.
 pub(super) fn scratch_len(attention: &Attention, tokens: usize) -> usize {
-    let parts: usize = Area::parts(attention.head_size, tokens).iter().sum();
+    let parts: usize = Area::parts(attention, tokens).iter().sum();
     bias_len(attention, tokens) + parts
 }
 
-/// Numbers that a task notes: its part of the gradient of the bias.
-pub(super) fn noted(attention: &Attention) -> usize {
+/// Numbers that a task notes in a batch whose longest sequence has `tokens`: its part of the gradient of the bias.
+pub(super) fn noted(attention: &Attention, tokens: usize) -> usize {
     match &attention.bias {
         Bias::Relative(relative) => buckets(relative),
-        _ => 0,
+        Bias::Disentangled(positions) => disentangled::noted(positions, attention.head_size, tokens),
+        Bias::None | Bias::Slopes(_) => 0,
     }
 }
 
@@ -45,25 +47,30 @@ struct Area {
     stride: usize,
     /// A block's result, (queries, columns), and copies of right factors whose columns are no whole panels.
     block: *mut f32,
-    strip: *mut f32,
+    strip: Strip,
     /// The gradients of all keys and values, (tokens, columns).
     of_keys: *mut f32,
     of_values: *mut f32,
     columns: usize,
+    /// Sums by distance.
+    sums: *mut f32,
 }
 
 impl Area {
-    fn parts(size: usize, tokens: usize) -> [usize; 9] {
+    fn parts(attention: &Attention, tokens: usize) -> [usize; 10] {
+        let size = attention.head_size;
         let (keys, columns) = (tokens.next_multiple_of(PANEL), size.next_multiple_of(PANEL));
         let block = QUERIES * stride_of(tokens);
-        let strip = if size == columns { 0 } else { tokens * columns };
-        [keys * size, keys * size, block, block, block, QUERIES * columns, strip, tokens * columns, tokens * columns]
+        let (sums, places) = disentangled::scratch_len(attention, tokens);
+        let strip = if size == columns { 0 } else { tokens.max(places) * columns };
+        [keys * size, keys * size, block, block, block, QUERIES * columns, strip, tokens * columns, tokens * columns, sums]
     }
 
     /// # Safety
     /// `scratch` gives the sum of [`Area::parts`].
-    unsafe fn new(scratch: *mut f32, size: usize, tokens: usize) -> Area {
-        let parts = Area::parts(size, tokens);
+    unsafe fn new(scratch: *mut f32, attention: &Attention, tokens: usize) -> Area {
+        let parts = Area::parts(attention, tokens);
+        let (size, columns) = (attention.head_size, attention.head_size.next_multiple_of(PANEL));
         let at = |i: usize| scratch.wrapping_add(parts[..i].iter().sum());
         Area {
             keys: at(0),
@@ -73,10 +80,11 @@ impl Area {
             scores: at(4),
             stride: stride_of(tokens),
             block: at(5),
-            strip: at(6),
+            strip: Strip { place: at(6), size, columns },
             of_keys: at(7),
             of_values: at(8),
-            columns: size.next_multiple_of(PANEL),
+            columns,
+            sums: at(9),
         }
     }
 }
@@ -88,9 +96,17 @@ fn stride_of(tokens: usize) -> usize {
 
 /// Rows of one head: the first, and numbers from one row to the next.
 #[derive(Clone, Copy)]
-struct Lines {
-    first: *const f32,
-    stride: usize,
+pub(super) struct Lines {
+    pub first: *const f32,
+    pub stride: usize,
+}
+
+/// Room for copies of right factors whose columns are no whole panels.
+pub(super) struct Strip {
+    place: *mut f32,
+    /// Columns of such a factor, and these in whole panels.
+    size: usize,
+    columns: usize,
 }
 
 /// Which numbers of attention's weights are dropped.
@@ -117,7 +133,29 @@ impl Work {
         &self,
         step: usize,
         task: usize,
-        qkv: ValueId,
+        (qkv, start): (ValueId, Option<ValueId>),
+        attention: &Attention,
+        dropout: Dropout,
+        thread: usize,
+    ) {
+        // SAFETY: handed on; each value's tokens are done with before the next uses the scratch.
+        unsafe {
+            match start {
+                None => self.attend_with(step, task, (qkv, Lookers::All), attention, dropout, thread),
+                Some(start) => {
+                    self.attend_with(step, task, (qkv, Lookers::Others), attention, dropout, thread);
+                    self.attend_with(step, task, (start, Lookers::Start), attention, dropout, thread);
+                }
+            }
+        }
+    }
+
+    /// Attention with dropout of the tokens that look with one value.
+    unsafe fn attend_with(
+        &self,
+        step: usize,
+        task: usize,
+        (qkv, lookers): (ValueId, Lookers),
         attention: &Attention,
         dropout: Dropout,
         thread: usize,
@@ -126,7 +164,7 @@ impl Work {
         unsafe {
             let (head, area, dropping) = self.head_of(task, qkv, attention, dropout, self.row(step, 0), self.place(step).stride, thread);
             pack_keys(&head, area.keys);
-            for (sight, first, queries) in self.blocks(task / attention.heads, attention) {
+            for (sight, first, queries) in self.blocks(task / attention.heads, attention, lookers) {
                 let keys = self.weigh(&head, &sight, &area, first, queries, dropping);
                 let values = Lines { first: head.values, stride: head.stride };
                 self.times_rows(&area, area.dropped, queries, &keys, values, head.size);
@@ -146,7 +184,7 @@ impl Work {
         &self,
         step: usize,
         task: usize,
-        (gradient, qkv): (ValueId, ValueId),
+        (gradient, qkv, lookers): (ValueId, ValueId, Lookers),
         attention: &Attention,
         dropout: Dropout,
         thread: usize,
@@ -168,7 +206,11 @@ impl Work {
             let noted = self.noted_by(step, task, attention);
             let out = self.row(step, rows.start).add(number * size);
             let out_stride = self.place(step).stride;
-            for (sight, first, queries) in self.blocks(sequence, attention) {
+            if lookers != Lookers::All {
+                (0..tokens).for_each(|row| std::slice::from_raw_parts_mut(out.add(row * out_stride), size).fill(0.0));
+            }
+            let distances = self.distances(attention, sequence, number, area.sums, noted);
+            for (sight, first, queries) in self.blocks(sequence, attention, lookers) {
                 let keys = self.weigh(&head, &sight, &area, first, queries, dropping);
                 let here = Lines { first: back.first.add(first * back.stride), stride: back.stride };
                 self.times_transposed(&area, here, (area.values, area.scores), &keys, queries, size);
@@ -178,9 +220,16 @@ impl Work {
                 let query = Lines { first: head.queries.add(first * head.stride), stride: head.stride };
                 self.add_transposed(&area, area.scores, queries, &keys, query, size, area.of_keys);
                 self.times_rows(&area, area.scores, queries, &keys, Lines { first: head.keys, stride: head.stride }, size);
+                if let (Some(distances), Some(positions)) = (&distances, &head.positions) {
+                    let scores = (area.scores.cast_const(), area.stride);
+                    self.distances_of_block(distances, (&head, positions), (first, queries), &keys, scores, area.block, &area.strip);
+                }
                 for r in 0..queries {
                     out.add((first + r) * out_stride).copy_from_nonoverlapping(area.block.add(r * area.columns), size);
                 }
+            }
+            if let Some(distances) = &distances {
+                self.distances_of_keys(distances, &head, area.of_keys, &area.strip);
             }
             for row in 0..tokens {
                 let to = out.add(row * out_stride);
@@ -207,8 +256,8 @@ impl Work {
         }
     }
 
-    fn noted_by(&self, step: usize, task: usize, attention: &Attention) -> *mut f32 {
-        self.area.wrapping_add(self.plan.sides[step].notes + task * noted(attention))
+    pub(super) fn noted_by(&self, step: usize, task: usize, attention: &Attention) -> *mut f32 {
+        self.area.wrapping_add(self.plan.sides[step].notes + task * noted(attention, self.batch.longest()))
     }
 
     #[expect(clippy::too_many_arguments, reason = "a task's own, what the operation names, and where it writes")]
@@ -229,7 +278,8 @@ impl Work {
         unsafe {
             let scratch = self.scratch(thread);
             let bias = diagonals(attention, |id: WeightId| self.vector(id), head, rows.len(), scratch);
-            let area = Area::new(scratch.add(bias_len(attention, rows.len())), size, rows.len());
+            let positions = self.positions(attention, head, rows.len(), scratch);
+            let area = Area::new(scratch.add(bias_len(attention, rows.len())), attention, rows.len());
             let first = self.row(qkv.index(), rows.start).cast_const();
             let view = Head {
                 queries: first.add(head * size),
@@ -242,22 +292,27 @@ impl Work {
                 rows: rows.len(),
                 size,
                 bias,
-                positions: None,
+                positions,
                 scale: 1.0 / (attention.products() as f32).sqrt(),
             };
+            if let Some(positions) = &view.positions {
+                positions.meet_keys(self.kernels(), &view);
+            }
             let lesson = self.lesson();
             let sequence = lesson.first_sequence + sequence as u64;
             (view, area, Dropping { rate: dropout, seed: lesson.seed, sequence, head: head as u64 })
         }
     }
 
-    /// The queries of a sequence in blocks that see alike: the first of each, how many, and what they see.
-    fn blocks(&self, sequence: usize, attention: &Attention) -> impl Iterator<Item = (Sight, usize, usize)> + use<> {
+    /// The queries of a sequence in blocks that see alike, as far as they are `lookers`: the first of each, how many, and what they see.
+    fn blocks(&self, sequence: usize, attention: &Attention, lookers: Lookers) -> impl Iterator<Item = (Sight, usize, usize)> + use<> {
         let (rows, seen) = (self.batch.rows(sequence), self.batch.seen(sequence));
         let sight = Sight::of(attention, &self.batch.ids()[rows.clone()], seen);
         let [at_start, at_end] = sight.wide(rows.len());
         let between = at_start.end..at_end.start;
-        [(Sight::all(seen), at_start), (sight, between), (Sight::all(seen), at_end)].into_iter().flat_map(|(sight, queries)| {
+        let of_start = [lookers != Lookers::Others, lookers != Lookers::Start, lookers != Lookers::Start];
+        let blocks = [(Sight::all(seen), at_start), (sight, between), (Sight::all(seen), at_end)].into_iter().zip(of_start);
+        blocks.filter(|(_, look)| *look).flat_map(|((sight, queries), _)| {
             let end = queries.end;
             queries.step_by(QUERIES).map(move |first| (sight.clone(), first, QUERIES.min(end - first)))
         })
@@ -270,6 +325,15 @@ impl Work {
         // SAFETY: the area holds the block; the head's rows are the sequence's.
         unsafe {
             self.times_transposed(area, query, (area.keys, area.weights), &keys, queries, head.size);
+            if let Some(positions) = &head.positions {
+                for at in (0..queries).step_by(FEW) {
+                    let few = first + at..first + queries.min(at + FEW);
+                    for (column, keys) in keys.ranges() {
+                        let scores = area.weights.add(at * area.stride + column);
+                        positions.add(self.kernels(), head, few.clone(), &keys, scores, area.stride);
+                    }
+                }
+            }
             for r in 0..queries {
                 let (row, query) = (area.weights.add(r * area.stride), first + r);
                 let seen = head.finish_scores(sight, query, &keys, row);
@@ -357,7 +421,7 @@ impl Work {
             // SAFETY: the area holds the block; `right` has the sequence's rows.
             unsafe {
                 let right = Lines { first: right.first.add(keys.start * right.stride), ..right };
-                let right = whole_panels(right, keys.len(), size, area);
+                let right = area.strip.whole_panels(right, keys.len());
                 for from in (0..size).step_by(PANEL) {
                     (self.kernels().learn.product)(&Product {
                         a: left.add(column),
@@ -381,7 +445,7 @@ impl Work {
     unsafe fn add_transposed(&self, area: &Area, left: *const f32, queries: usize, keys: &Keys, right: Lines, size: usize, out: *mut f32) {
         // SAFETY: the area holds the block and all keys; `right` has the block's rows.
         unsafe {
-            let right = whole_panels(right, queries, size, area);
+            let right = area.strip.whole_panels(right, queries);
             for (column, keys) in keys.ranges() {
                 for from in (0..size).step_by(PANEL) {
                     (self.kernels().learn.product)(&Product {
@@ -402,21 +466,24 @@ impl Work {
     }
 }
 
-/// Rows whose columns are read in whole panels: as they are, or copied with zeros behind them.
-///
-/// # Safety
-/// `lines` has `rows` rows of `size` numbers; the area's strip has room for them.
-unsafe fn whole_panels(lines: Lines, rows: usize, size: usize, area: &Area) -> Lines {
-    if size == area.columns {
-        return lines;
-    }
-    for row in 0..rows {
-        // SAFETY: the caller's contract.
-        unsafe {
-            let to = std::slice::from_raw_parts_mut(area.strip.add(row * area.columns), area.columns);
-            to[..size].copy_from_slice(std::slice::from_raw_parts(lines.first.add(row * lines.stride), size));
-            to[size..].fill(0.0);
+impl Strip {
+    /// Rows whose columns are read in whole panels: as they are, or copied with zeros behind them.
+    ///
+    /// # Safety
+    /// `lines` has `rows` rows; the strip has room for them.
+    pub(super) unsafe fn whole_panels(&self, lines: Lines, rows: usize) -> Lines {
+        let Strip { place, size, columns } = *self;
+        if size == columns {
+            return lines;
         }
+        for row in 0..rows {
+            // SAFETY: the caller's contract.
+            unsafe {
+                let to = std::slice::from_raw_parts_mut(place.add(row * columns), columns);
+                to[..size].copy_from_slice(std::slice::from_raw_parts(lines.first.add(row * lines.stride), size));
+                to[size..].fill(0.0);
+            }
+        }
+        Lines { first: place, stride: columns }
     }
-    Lines { first: area.strip, stride: area.columns }
 }

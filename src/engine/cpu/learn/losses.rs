@@ -4,6 +4,7 @@
 //! each other a judge that comes with the lesson says both.
 
 use super::super::ops::Work;
+use super::REPORTED;
 use crate::engine::graph::{Loss, ValueId};
 use crate::engine::lesson::{Cost, Judge, Target, cross_entropy, softmax};
 
@@ -68,12 +69,13 @@ impl Work {
     ///
     /// # Safety
     /// Nobody else writes this row's report.
-    unsafe fn note(&self, step: usize, row: usize, cost: Cost) {
-        // SAFETY: the plan has two numbers a row.
+    pub(super) unsafe fn note(&self, step: usize, row: usize, cost: Cost) {
+        // SAFETY: the plan has so many numbers a row.
         unsafe {
-            let report = self.area.add(self.plan.sides[step].report + 2 * row);
+            let report = self.area.add(self.plan.sides[step].report + REPORTED * row);
             *report = cost.loss;
             *report.add(1) = f32::from(u8::from(cost.right));
+            *report.add(2) = f32::from_bits(cost.drawn);
         }
     }
 }
@@ -109,5 +111,5 @@ fn of_numbers(loss: Loss, z: &[f64], target: &[f32]) -> (Cost, Vec<f64>) {
         Loss::CrossEntropy | Loss::Judged => unreachable!("checked before the run: its targets are others"),
     };
     let right = pairs().all(|(z, t)| (z > 0.0) == (t > 0.5));
-    (Cost { loss: loss as f32, right }, gradient)
+    (Cost { loss: loss as f32, right, ..Cost::default() }, gradient)
 }

@@ -10,6 +10,7 @@
 
 mod attention;
 pub(super) mod check;
+mod disentangled;
 pub(super) mod kernels;
 mod lamb;
 mod losses;
@@ -18,6 +19,7 @@ pub(super) mod plan;
 pub(super) mod product;
 pub(super) mod reference;
 pub(super) mod rows;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod vocabulary;
@@ -57,7 +59,12 @@ pub struct Learner {
     squares: Buffer,
     transposed: Vec<Transposed>,
     weights: Vec<Kept>,
+    /// Rows of weights that stay as they are.
+    held: Vec<(WeightId, Range<usize>)>,
 }
+
+/// Numbers that a loss reports of a row: the cost, whether it was right, and the word drawn, bit by bit.
+const REPORTED: usize = 3;
 
 /// What is known of a weight.
 #[derive(Clone, Debug)]
@@ -103,9 +110,15 @@ impl Learner {
             squares: Buffer::zeroed(learned)?,
             transposed,
             weights: weights.iter().map(kept).collect(),
+            held: Vec::new(),
         };
         learner.transpose()?;
         Ok(learner)
+    }
+
+    /// Keeps the rows `rows` of weight `id`, a table or a vector, as they are: they get no gradient.
+    pub fn hold(&mut self, id: WeightId, rows: Range<usize>) {
+        self.held.push((id, rows));
     }
 
     /// How many weights there are: the transposed form of `w` is the weight `w` plus this.
@@ -152,6 +165,10 @@ impl Learner {
             std::thread::yield_now();
         }
         drop(run);
+        for (id, rows) in &self.held {
+            let (first, width) = (self.shared.weights.place(*id).start, self.weights[id.0].row_len);
+            self.gradients[first + rows.start * width..first + rows.end * width].fill(0.0);
+        }
         self.area = Some(area);
         Ok(costs)
     }
@@ -231,7 +248,7 @@ impl Work {
     /// What each row of the loss `value` cost.
     fn report(&self, value: ValueId, area: &Buffer) -> Vec<Cost> {
         let rows = self.place(value.index()).rows;
-        let report = &area[self.plan.sides[value.index()].report..][..2 * rows];
-        report.chunks_exact(2).map(|pair| Cost { loss: pair[0], right: pair[1] != 0.0 }).collect()
+        let report = &area[self.plan.sides[value.index()].report..][..REPORTED * rows];
+        report.chunks_exact(REPORTED).map(|row| Cost { loss: row[0], right: row[1] != 0.0, drawn: row[2].to_bits() }).collect()
     }
 }

@@ -5,8 +5,8 @@
 
 use super::super::gemm::PANEL;
 use super::super::plan::{ROW_CHUNK, rows_of};
-use super::attention;
 use super::vocabulary::Shape;
+use super::{REPORTED, attention};
 use crate::engine::batch::Batch;
 use crate::engine::graph::{Bias, Graph, Learn, Loss, Node};
 
@@ -23,10 +23,11 @@ pub(super) const INPUT_CHUNK: usize = 1024;
 /// In how many parts the operation runs.
 pub(in super::super) fn parts(op: &Learn) -> usize {
     match op {
-        Learn::NormBack { learns: true, .. } => 2,
+        Learn::NormBack { learns: true, .. } | Learn::AffineBack { learns: true, .. } => 2,
         Learn::AttendBack { attention, .. } if matches!(attention.bias, Bias::Relative(_)) => 2,
         Learn::Vocabulary { learns: false, carries: false, .. } => 3,
         Learn::Vocabulary { .. } => 5,
+        Learn::TermsBack { .. } => 3,
         _ => 1,
     }
 }
@@ -39,12 +40,12 @@ pub(in super::super) fn tasks(op: &Learn, graph: &Graph, node: &Node, batch: &Ba
         Learn::AttendBack { attention, .. } if part == 0 => batch.sequences() * attention.heads,
         Learn::AttendBack { .. } => 1,
         Learn::PoolBack { .. } => batch.sequences(),
-        Learn::NormBack { .. } if part == 1 => node.width.div_ceil(PANEL),
+        Learn::NormBack { .. } | Learn::AffineBack { .. } if part == 1 => node.width.div_ceil(PANEL),
         Learn::LinearGradient { gradient, input, .. } => {
             graph.node(*gradient).width.div_ceil(PANEL) * graph.node(*input).width.div_ceil(INPUT_CHUNK)
         }
-        Learn::EmbedGradient { gradient, .. } => graph.node(*gradient).width.div_ceil(PANEL),
-        Learn::Vocabulary { .. } => Shape::new(op, graph, batch).tasks(part),
+        Learn::EmbedGradient { gradient, .. } | Learn::WholeGradient { gradient, .. } => graph.node(*gradient).width.div_ceil(PANEL),
+        Learn::Vocabulary { .. } | Learn::TermsBack { .. } => Shape::new(op, graph, batch).tasks(part),
         Learn::Loss { loss: Loss::Judged, .. } => 1,
         _ => chunks,
     }
@@ -54,12 +55,23 @@ pub(in super::super) fn tasks(op: &Learn, graph: &Graph, node: &Node, batch: &Ba
 pub(in super::super) fn notes(op: &Learn, graph: &Graph, node: &Node, batch: &Batch) -> (Option<usize>, usize) {
     let rows = rows_of(node, batch);
     match op {
-        Learn::NormBack { learns: true, .. } => (rows.div_ceil(ROW_CHUNK).checked_mul(2 * node.width), 0),
-        Learn::AttendBack { attention, .. } => (Some(attention::noted(attention) * batch.sequences() * attention.heads), 0),
-        Learn::Loss { .. } => (Some(0), 2 * rows),
-        Learn::Vocabulary { .. } => (Shape::new(op, graph, batch).notes(), 2 * rows),
+        Learn::NormBack { learns: true, .. } | Learn::AffineBack { learns: true, .. } => {
+            (rows.div_ceil(ROW_CHUNK).checked_mul(2 * node.width), 0)
+        }
+        Learn::AttendBack { attention, .. } => {
+            let tasks = batch.sequences().checked_mul(attention.heads);
+            (tasks.and_then(|tasks| tasks.checked_mul(attention::noted(attention, batch.longest()))), 0)
+        }
+        Learn::Loss { .. } => (Some(0), REPORTED * rows),
+        Learn::Vocabulary { .. } => (Shape::new(op, graph, batch).notes(), REPORTED * rows),
+        Learn::TermsBack { .. } => (Shape::new(op, graph, batch).notes(), 0),
         _ => (Some(0), 0),
     }
+}
+
+/// Whether what the operation notes is read by later ones, as long as they read its value.
+pub(in super::super) fn keeps_notes(op: &Learn) -> bool {
+    matches!(op, Learn::AttendBack { attention, .. } if matches!(attention.bias, Bias::Disentangled(_)))
 }
 
 /// Numbers of scratch that one thread needs.
@@ -68,7 +80,7 @@ pub(in super::super) fn scratch(op: &Learn, graph: &Graph, batch: &Batch) -> usi
         Learn::Attend { attention, .. } | Learn::AttendBack { attention, .. } => attention::scratch_len(attention, batch.longest()),
         // The last panel of the gradient, with zeros behind its columns.
         Learn::LinearGradient { gradient, .. } => rows_of(graph.node(*gradient), batch) * PANEL,
-        Learn::Vocabulary { .. } => Shape::new(op, graph, batch).scratch(),
+        Learn::Vocabulary { .. } | Learn::TermsBack { .. } => Shape::new(op, graph, batch).scratch(),
         _ => 0,
     }
 }
@@ -82,7 +94,7 @@ pub(in super::super) fn multiply_adds(op: &Learn, graph: &Graph, batch: &Batch) 
         Learn::LinearGradient { gradient, input, .. } => {
             rows_of(graph.node(*gradient), batch).saturating_mul(graph.node(*gradient).width).saturating_mul(graph.node(*input).width)
         }
-        Learn::Vocabulary { .. } => Shape::new(op, graph, batch).multiply_adds(),
+        Learn::Vocabulary { .. } | Learn::TermsBack { .. } => Shape::new(op, graph, batch).multiply_adds(),
         _ => 0,
     }
 }

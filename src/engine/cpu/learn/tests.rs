@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::super::kernels;
 use super::{Learner, Method, State, Step};
-use crate::engine::gradient::{Course, Goal, Learning, Rates, learning};
+use crate::engine::gradient::{Course, Goal, Learning, Rates, evaluating, learning};
 use crate::engine::graph::{
-    Activation, Attention, Bias, Blocks, Far, Graph, Half, Index, Lookup, Loss, Norm, Reduce, Relative, Rotary, Span, ValueId, WeightId,
+    Activation, Attention, Bias, Blocks, Disentangled, Far, Graph, Half, Index, Lookup, Loss, Met, Norm, Reduce, Relative, Rotary, Span,
+    Start, Terms, ValueId, WeightId, Which,
 };
 use crate::engine::lesson::{Lesson, Target, UNLABELLED, key};
 use crate::engine::{Batch, Role, Weight};
@@ -70,7 +71,7 @@ fn batch(lengths: &[usize]) -> Batch {
     for (s, tokens) in lengths.iter().enumerate() {
         let ids: Vec<u32> = (0..*tokens).map(|i| (key(&[s as u64, i as u64]) % 20) as u32).collect();
         batch.push(&ids, &vec![0; *tokens], 0);
-        (0..*tokens).step_by(3).for_each(|i| batch.pick(i));
+        (0..*tokens).step_by(3).for_each(|i| batch.pick_between(i, i.saturating_sub(1 + i % 2), (i + 1).min(tokens - 1)));
     }
     batch
 }
@@ -202,6 +203,35 @@ const CASES: &[Case] = &[
         },
         Loss::Squared,
     ),
+    ("attention to places, both terms", |m| disentangled(m, 2, 16, (true, true)), Loss::Squared),
+    ("attention of odd heads to places", |m| disentangled(m, 3, 5, (true, true)), Loss::Squared),
+    ("attention to places, of queries", |m| disentangled(m, 2, 8, (true, false)), Loss::Squared),
+    ("attention to places, of keys", |m| disentangled(m, 2, 8, (false, true)), Loss::Squared),
+    ("attention with a start of its own", |m| from_start(m, Start::First), Loss::Squared),
+    ("attention with a question in front", |m| from_start(m, Start::Before(7)), Loss::Squared),
+    (
+        "scale and shift",
+        |m| {
+            let x = m.embed(40, true);
+            let y = m.linear(x, 40, Activation::Gelu);
+            let (first, second) = (m.norm(40), m.norm(40));
+            let z = m.graph.affine(y, Some(x), (first.weight, first.bias.unwrap()));
+            m.graph.affine(z, None, (second.weight, second.bias.unwrap()))
+        },
+        Loss::Squared,
+    ),
+    (
+        "first columns of a wider table",
+        |m| {
+            let wide = m.table(20, 24);
+            let x = m.graph.embed(vec![Lookup { table: wide, index: Index::Token }], None, 10);
+            let y = m.linear(x, 24, Activation::Gelu);
+            let picked = m.graph.pick(y);
+            let bias = m.vector(20);
+            m.graph.scores(picked, wide, bias, 20)
+        },
+        Loss::CrossEntropy,
+    ),
     (
         "residual",
         |m| {
@@ -295,6 +325,23 @@ const CASES: &[Case] = &[
         },
         Loss::Cosine,
     ),
+    (
+        "borders of spans and places in them",
+        |m| {
+            let x = m.embed(12, true);
+            let places = m.table(2, 5);
+            let mut read = vec![m.graph.pick_which(x, Which::Before), m.graph.pick_which(x, Which::Behind)];
+            read.push(m.graph.places_in_spans(places, 2, 5));
+            let wide = m.graph.concat(read);
+            m.linear(wide, 20, Activation::Gelu)
+        },
+        Loss::Squared,
+    ),
+    ("a teacher's words", |m| words(m, 16, 1300), Loss::Distilled { temperature: 2.0 }),
+    ("a teacher's words, as they are", |m| words(m, 32, 520), Loss::Distilled { temperature: 1.0 }),
+    ("weights of terms: max", |m| terms(m, Terms { sum: false, twice: false }, 30), Loss::Squared),
+    ("weights of terms: max, twice", |m| terms(m, Terms { sum: false, twice: true }, 40), Loss::Squared),
+    ("weights of terms: sum, max of each and 0", |m| terms(m, Terms { sum: true, twice: false }, 600), Loss::Squared),
     ("words of picked tokens", |m| words(m, 16, 1300), Loss::CrossEntropy),
     ("words, whole panels", |m| words(m, 64, 700), Loss::CrossEntropy),
 ];
@@ -305,9 +352,42 @@ fn attention(m: &mut Model, heads: usize, size: usize, bias: Bias, span: Span) -
     m.graph.attention(qkv, Attention { bias, span, ..Attention::plain(heads, size) })
 }
 
+/// The row of a distance: one by one when near, then five at a time.
+fn row_of(distance: isize) -> u32 {
+    let far = (distance.abs() - 8).max(0);
+    (20 + distance.signum() * (distance.abs().min(8) + (far + 4) / 5).min(19)) as u32
+}
+
+/// Rows of a table that a norm and a layer bring to what queries and keys meet.
+fn disentangled(m: &mut Model, heads: usize, size: usize, (keys, queries): (bool, bool)) -> ValueId {
+    let (x, width) = (m.embed(12, true), heads * size);
+    let qkv = m.linear(x, 3 * width, Activation::Identity);
+    let table = m.table(40, 10);
+    let (whole, norm) = (m.graph.whole(table, 40, 10), m.norm(10));
+    let normed = m.graph.norm(whole, norm);
+    let value = m.linear(normed, 2 * width, Activation::Identity);
+    let met = |wanted: bool, from| if wanted { Met::Rows { value, from } } else { Met::Nothing };
+    let positions = Disentangled { keys: met(keys, 0), queries: met(queries, width), places: (-120..=120).map(row_of).collect() };
+    m.graph.attention(qkv, Attention { bias: Bias::Disentangled(positions), ..Attention::plain(heads, size) })
+}
+
+fn from_start(m: &mut Model, start: Start) -> ValueId {
+    let x = m.embed(12, true);
+    let (qkv, own) = (m.linear(x, 48, Activation::Identity), m.linear(x, 48, Activation::Identity));
+    let attention = Attention { span: Span { before: 3, after: 3 }, far: Far::Start(start), ..Attention::plain(2, 8) };
+    m.graph.attention_from(qkv, Some(own), attention)
+}
+
 fn pooled(m: &mut Model, reduce: Reduce) -> ValueId {
     let x = m.embed(20, true);
     m.graph.pool(x, reduce)
+}
+
+fn terms(m: &mut Model, terms: Terms, words: usize) -> ValueId {
+    let x = m.embed(24, true);
+    let y = m.linear(x, 24, Activation::Gelu);
+    let (table, bias) = (m.table(words, 24), m.vector(words));
+    m.graph.terms(y, (table, bias), terms, words)
 }
 
 fn words(m: &mut Model, width: usize, words: usize) -> ValueId {
@@ -498,4 +578,40 @@ fn dropout_drops_its_share_and_keeps_the_sum() {
         let of_column = (0..256).map(|c| out.iter().skip(c).step_by(256).filter(|x| **x == 0.0).count()).max().unwrap();
         assert!(of_column < 4096 / 10 + 110, "{}: a column of {of_column} in 4096", table.name);
     }
+}
+
+/// Words are drawn as often as their probabilities say, the same ones on any number of threads.
+#[test]
+fn words_are_drawn_with_their_probabilities() {
+    const WORDS: usize = 600;
+    const DRAWS: usize = 30_000;
+    let mut model = Model::default();
+    let first = Lookup { table: model.table(20, 8), index: Index::Token };
+    let x = model.graph.embed(vec![first], None, 8);
+    let picked = model.graph.pick(x);
+    let (table, bias) = (model.table(WORDS, 8), model.vector(WORDS));
+    let last = model.graph.scores(picked, table, bias, WORDS);
+    let numbers = |id: WeightId| model.weights[id.0].tensors[0].to_f32();
+    let (of_token, words, shift) = (numbers(first.table), numbers(table), numbers(bias));
+    let score = |word: usize| f64::from((0..8).map(|k| of_token[3 * 8 + k] * words[word * 8 + k]).sum::<f32>() + shift[word]).exp();
+    let sum: f64 = (0..WORDS).map(score).sum();
+    let mut batch = Batch::default();
+    batch.push(&vec![3; DRAWS], &vec![0; DRAWS], 0);
+    (0..DRAWS).for_each(|i| batch.pick(i));
+    let (batch, target) = (Arc::new(batch), Target::Classes { classes: vec![0; DRAWS], factor: 1.0 });
+    let made = evaluating(&model.graph, &[Goal { value: last, loss: Loss::CrossEntropy, target: 0 }]);
+    let draw = |threads: usize, seed: u64| -> Vec<u32> {
+        let lesson = Arc::new(Lesson { targets: vec![target.clone()], seed, first_sequence: 0 });
+        let mut learner = Learner::new(&model.weights, None, threads).unwrap();
+        learner.run(&Arc::new(made.graph.clone()), &made.losses, &batch, &lesson).unwrap()[0].iter().map(|cost| cost.drawn).collect()
+    };
+    let drawn = draw(1, 7);
+    let mut counts = vec![0f64; WORDS];
+    drawn.iter().for_each(|word| counts[*word as usize] += 1.0);
+    let expected = |word: usize| DRAWS as f64 * score(word) / sum;
+    let chi_squared: f64 = (0..WORDS).map(|word| (counts[word] - expected(word)).powi(2) / expected(word)).sum();
+    // 599 degrees of freedom; five standard deviations.
+    assert!((chi_squared - 599.0).abs() < 5.0 * (2.0 * 599.0f64).sqrt(), "{chi_squared}");
+    assert_eq!(drawn, draw(3, 7), "threads do not tell");
+    assert_ne!(drawn, draw(1, 8), "seeds do");
 }

@@ -1,11 +1,12 @@
-//! Cross-entropy over a whole vocabulary: only picked tokens come here, and their scores stand transposed.
+//! Cross-entropy over a whole vocabulary, or the distance from a teacher's probabilities of it: only picked tokens come here, and their scores stand
+//! transposed.
 //!
 //! A row of scores belongs to a word, a column to a picked token. So all three products read the table of embeddings where it lies,
 //! without a packed copy: scores are `E X^T`, the table's gradient `G X`, and that of the tokens `G^T E`. The parts are
 //!
 //! 0. X is packed as columns;
 //! 1. scores of a few hundred words at a time, with the largest of each column and the sum of exponentials around it;
-//! 2. totals over all words, and what each token costs;
+//! 2. totals over all words, what each token costs, and a word drawn for it;
 //! 3. scores become their own gradient, chunk by chunk while they are in the cache, and both products are taken; the tokens' gradient
 //!    is noted for a fixed number of groups of words;
 //! 4. the groups' gradients are added in their order.
@@ -14,31 +15,39 @@ use super::super::gemm::{PANEL, row_stride};
 use super::super::ops::Work;
 use super::product::Product;
 use crate::engine::batch::Batch;
-use crate::engine::graph::{Graph, Learn, ValueId, WeightId};
-use crate::engine::lesson::{Target, UNLABELLED};
+use crate::engine::graph::{Graph, Learn, Rows, ValueId, WeightId};
+use crate::engine::lesson::{Cost, Target, UNLABELLED, key};
 
 /// Words of one task of part 1.
-const CHUNK: usize = 512;
-/// Groups of words whose tokens' gradients are noted apart.
+pub(super) const CHUNK: usize = 512;
+/// Groups of words whose tokens' gradients are noted apart: of all tokens in few, since they are many.
 const GROUPS: usize = 16;
+const GROUPS_OF_ALL: usize = 4;
 
 /// The sizes of one such loss.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
-    /// Picked tokens, and these in whole panels.
-    picks: usize,
+    /// Tokens, and these in whole panels.
+    pub picks: usize,
     columns: usize,
-    words: usize,
+    pub words: usize,
     width: usize,
-    /// Whether part 3 notes gradients of tokens.
-    carries: bool,
+    /// Groups of words that note gradients of tokens; none where these are not wanted.
+    pub groups: usize,
+    /// Whether scores of all words stand in memory together, rather than a chunk's in each thread's scratch.
+    whole: bool,
 }
 
 impl Shape {
+    /// Of a vocabulary's loss, or of its terms.
     pub(super) fn new(op: &Learn, graph: &Graph, batch: &Batch) -> Shape {
-        let Learn::Vocabulary { input, words, carries, .. } = *op else { unreachable!("of a vocabulary's loss") };
+        let (input, words, groups, whole) = match *op {
+            Learn::Vocabulary { input, words, carries, .. } => (input, words, if carries { GROUPS } else { 0 }, true),
+            Learn::TermsBack { input, gradient, .. } => (input, graph.node(gradient).width, GROUPS_OF_ALL, false),
+            _ => unreachable!("of a vocabulary"),
+        };
         let picks = super::super::plan::rows_of(graph.node(input), batch);
-        Shape { picks, columns: picks.next_multiple_of(PANEL), words, width: graph.node(input).width, carries }
+        Shape { picks, columns: picks.next_multiple_of(PANEL), words, width: graph.node(input).width, groups, whole }
     }
 
     /// Numbers from one word's scores to the next: never a multiple of 4096 bytes, which would crowd a few sets of the cache.
@@ -46,7 +55,7 @@ impl Shape {
         row_stride(self.columns)
     }
 
-    fn chunks(&self) -> usize {
+    pub(super) fn chunks(&self) -> usize {
         self.words.div_ceil(CHUNK)
     }
 
@@ -56,8 +65,8 @@ impl Shape {
 
     pub(super) fn tasks(&self, part: usize) -> usize {
         let tasks = match part {
-            0 | 2 => self.columns / PANEL,
-            1 => self.chunks(),
+            1 if self.whole => self.chunks(),
+            1 => self.groups,
             3 => GROUPS,
             _ => self.columns / PANEL,
         };
@@ -66,12 +75,12 @@ impl Shape {
 
     /// Packed columns, scores, what chunks found, totals and factors, gradients of groups.
     fn parts(&self) -> Option<[usize; 5]> {
-        let gradients = if self.carries { self.columns.checked_mul(self.padded_width())?.checked_mul(GROUPS)? } else { 0 };
+        let gradients = self.columns.checked_mul(self.padded_width())?.checked_mul(self.groups)?;
         Some([
             self.columns.checked_mul(self.width)?.next_multiple_of(16),
-            self.words.checked_mul(self.stride())?,
+            if self.whole { self.words.checked_mul(self.stride())? } else { 0 },
             self.chunks().checked_mul(2 * self.columns)?,
-            2 * self.columns,
+            3 * self.columns,
             gradients,
         ])
     }
@@ -80,9 +89,9 @@ impl Shape {
         self.parts()?.into_iter().try_fold(0usize, usize::checked_add)
     }
 
-    /// A chunk's columns of the table's gradient, where the width is no whole panel.
+    /// A chunk's columns of the table's gradient, where the width is no whole panel, and its scores where they stand nowhere else.
     pub(super) fn scratch(&self) -> usize {
-        CHUNK * PANEL
+        CHUNK * PANEL + if self.whole { 0 } else { CHUNK * self.stride() }
     }
 
     pub(super) fn multiply_adds(&self) -> usize {
@@ -91,36 +100,52 @@ impl Shape {
 }
 
 /// Where the notes of a run stand.
-struct Notes {
-    shape: Shape,
+pub(super) struct Notes {
+    pub shape: Shape,
     packed: *mut f32,
     scores: *mut f32,
     found: *mut f32,
     total: *mut f32,
     factors: *mut f32,
+    /// The logarithms of what a teacher's exponentials sum to.
+    taught: *mut f32,
     gradients: *mut f32,
 }
 
 impl Notes {
+    /// With scores of the words from `first` on at `place`.
+    pub(super) fn with_scores(self, first: usize, place: *mut f32) -> Notes {
+        Notes { scores: place.wrapping_sub(first * self.shape.stride()), ..self }
+    }
+
     fn found(&self, chunk: usize) -> *mut f32 {
         self.found.wrapping_add(chunk * 2 * self.shape.columns)
     }
 
-    fn score(&self, word: usize, column: usize) -> *mut f32 {
+    pub(super) fn score(&self, word: usize, column: usize) -> *mut f32 {
         self.scores.wrapping_add(word * self.shape.stride() + column)
     }
 }
 
-/// What the loss names.
+/// What an operation over a vocabulary names.
 #[derive(Clone, Copy)]
 pub(super) struct Words {
     pub input: ValueId,
     pub table: WeightId,
     pub bias: WeightId,
-    pub target: usize,
     pub learns: bool,
     pub carries: bool,
+    /// What scores are divided by.
+    pub temperature: f32,
+    /// The target that they are compared with, if any.
+    pub target: usize,
 }
+
+/// The bias of scores that have theirs already.
+const NO_BIAS: [f32; CHUNK] = [0.0; CHUNK];
+
+/// What follows when a word is to be drawn, among what chance of a step is for.
+const DRAWING: u64 = u64::MAX;
 
 impl Work {
     /// Part `part` of the loss.
@@ -136,12 +161,12 @@ impl Work {
                 1 => self.score_words(&notes, words, task),
                 2 => self.cost_of_words(step, &notes, words, task),
                 3 => self.words_back(&notes, words, task, thread),
-                _ => self.add_groups(step, &notes, task, words.carries),
+                _ => self.add_groups(step, &notes, task),
             }
         }
     }
 
-    fn notes_of(&self, step: usize) -> Notes {
+    pub(super) fn notes_of(&self, step: usize) -> Notes {
         let crate::engine::graph::Op::Learn(op) = &self.node(step).op else { unreachable!("of a vocabulary's loss") };
         let shape = Shape::new(op, &self.graph, &self.batch);
         let [packed, scores, found, totals, _] = shape.parts().unwrap_or_default();
@@ -154,11 +179,12 @@ impl Work {
             found: at.wrapping_add(packed + scores),
             total: at.wrapping_add(totals_at),
             factors: at.wrapping_add(totals_at + shape.columns),
+            taught: at.wrapping_add(totals_at + 2 * shape.columns),
             gradients: at.wrapping_add(totals_at + totals),
         }
     }
 
-    unsafe fn pack_columns(&self, notes: &Notes, input: ValueId, panel: usize) {
+    pub(super) unsafe fn pack_columns(&self, notes: &Notes, input: ValueId, panel: usize) {
         let Shape { picks, width, .. } = notes.shape;
         // SAFETY: a panel of `width` rows of its own; the input is complete.
         unsafe {
@@ -172,58 +198,84 @@ impl Work {
     }
 
     unsafe fn score_words(&self, notes: &Notes, words: Words, chunk: usize) {
-        let Shape { columns, width, .. } = notes.shape;
+        let columns = notes.shape.columns;
         let (first, rows) = span(chunk, notes.shape.words);
-        let (table, bias) = (self.numbers_of(words.table), self.vector(words.bias));
         // SAFETY: the rows of scores and what is found in them are this task's own.
         unsafe {
-            for panel in 0..columns / PANEL {
-                (self.kernels().learn.product)(&Product {
-                    a: table.add(first * width),
-                    a_row: width,
-                    a_step: 1,
-                    b: notes.packed.add(panel * PANEL * width),
-                    b_step: PANEL,
-                    depth: width,
-                    c: notes.score(first, panel * PANEL),
-                    c_stride: notes.shape.stride(),
-                    rows,
-                    adds: false,
-                });
+            self.multiply_words(notes, words.table, chunk);
+            let mut bias = self.vector(words.bias)[first..].as_ptr();
+            if words.temperature != 1.0 {
+                for row in 0..rows {
+                    let scores = std::slice::from_raw_parts_mut(notes.score(first + row, 0), columns);
+                    scores.iter_mut().for_each(|score| *score = (*score + *bias.add(row)) / words.temperature);
+                }
+                bias = NO_BIAS.as_ptr();
             }
-            let bias = bias[first..].as_ptr();
             (self.kernels().learn.largest_and_sum)(notes.score(first, 0), notes.shape.stride(), rows, columns, bias, notes.found(chunk));
         }
     }
 
     unsafe fn cost_of_words(&self, step: usize, notes: &Notes, words: Words, panel: usize) {
         let Shape { picks, columns, .. } = notes.shape;
-        let (classes, factor) = self.classes(words.target);
-        let own = panel * PANEL..(panel + 1) * PANEL;
-        let classes = classes.iter().copied().chain(std::iter::repeat(UNLABELLED));
-        for (column, class) in own.clone().zip(classes.skip(own.start)) {
+        for column in panel * PANEL..(panel + 1) * PANEL {
             // SAFETY: this task's own columns of totals and factors, and rows of the report.
             unsafe {
-                let found = |chunk: usize| (*notes.found(chunk).add(column), *notes.found(chunk).add(columns + column));
+                let found = |chunk: usize| (*notes.found(chunk).add(column), f64::from(*notes.found(chunk).add(columns + column)));
                 let largest = (0..notes.shape.chunks()).map(|c| found(c).0).fold(f32::NEG_INFINITY, f32::max);
-                let sum: f64 = (0..notes.shape.chunks()).map(|c| f64::from(found(c).1) * f64::from(found(c).0 - largest).exp()).sum();
+                let part = |chunk: usize| found(chunk).1 * f64::from(found(chunk).0 - largest).exp();
+                let sum: f64 = (0..notes.shape.chunks()).map(part).sum();
                 let total = f64::from(largest) + sum.ln();
                 *notes.total.add(column) = total as f32;
-                *notes.factors.add(column) = if class == UNLABELLED { 0.0 } else { factor };
-                if column < picks {
-                    let report = self.area.add(self.plan.sides[step].report + 2 * column);
-                    let score = if class == UNLABELLED { total as f32 } else { *notes.score(class as usize, column) };
-                    *report = if class == UNLABELLED { 0.0 } else { (total - f64::from(score)) as f32 };
-                    *report.add(1) = f32::from(u8::from(class != UNLABELLED && score >= largest));
+                *notes.factors.add(column) = 0.0;
+                if column >= picks {
+                    continue;
+                }
+                let (cost, factor) = match &self.lesson().targets[words.target] {
+                    Target::Classes { classes, factor } => (cost_of_class(notes, classes[column], column, (largest, total)), *factor),
+                    Target::Numbers { numbers, factor } => {
+                        let taught = &numbers[column * notes.shape.words..(column + 1) * notes.shape.words];
+                        let cost = cost_of_taught(notes, taught, column, total, words.temperature);
+                        (cost, factor * words.temperature)
+                    }
+                    Target::Judged(_) => unreachable!("checked before the run"),
+                };
+                if let Some(cost) = cost {
+                    *notes.factors.add(column) = factor;
+                    self.note(step, column, Cost { drawn: self.draw(notes, column, largest, &part), ..cost });
+                } else {
+                    self.note(step, column, Cost::default());
                 }
             }
         }
     }
 
+    /// A word drawn with the probability that its score gives it: the chunks' sums lead to a chunk, and its scores to the word.
+    unsafe fn draw(&self, notes: &Notes, column: usize, largest: f32, part: &dyn Fn(usize) -> f64) -> u32 {
+        let (sequence, place) = self.origin(Rows::Picked, column);
+        let lesson = self.lesson();
+        let bits = key(&[lesson.seed, DRAWING, lesson.first_sequence + sequence as u64, place as u64]);
+        let sum: f64 = (0..notes.shape.chunks()).map(part).sum();
+        let mut left = (bits >> 11) as f64 / (1u64 << 53) as f64 * sum;
+        let mut chunk = 0;
+        while chunk + 1 < notes.shape.chunks() && part(chunk) <= left {
+            left -= part(chunk);
+            chunk += 1;
+        }
+        let (first, rows) = span(chunk, notes.shape.words);
+        for word in first..first + rows - 1 {
+            // SAFETY: scores are complete.
+            left -= f64::from(unsafe { *notes.score(word, column) } - largest).exp();
+            if left < 0.0 {
+                return word as u32;
+            }
+        }
+        (first + rows - 1) as u32
+    }
+
     unsafe fn words_back(&self, notes: &Notes, words: Words, group: usize, thread: usize) {
         let chunks = notes.shape.chunks();
         let mut adds = false;
-        for chunk in chunks * group / GROUPS..chunks * (group + 1) / GROUPS {
+        for chunk in chunks_of(group, GROUPS, chunks) {
             // SAFETY: the group's own chunks, and its own gradient.
             unsafe {
                 self.gradient_of_scores(notes, words, chunk);
@@ -238,17 +290,45 @@ impl Work {
         }
         if !adds && words.carries {
             // SAFETY: as above.
+            unsafe { self.no_gradient_of_tokens(notes, group) }
+        }
+    }
+
+    /// The gradient of a group without words.
+    pub(super) unsafe fn no_gradient_of_tokens(&self, notes: &Notes, group: usize) {
+        let len = notes.shape.columns * notes.shape.padded_width();
+        // SAFETY: the group's own gradient.
+        unsafe { std::slice::from_raw_parts_mut(notes.gradients.add(group * len), len).fill(0.0) }
+    }
+
+    /// The scores of a chunk's words, without their bias.
+    pub(super) unsafe fn multiply_words(&self, notes: &Notes, table: WeightId, chunk: usize) {
+        let Shape { columns, width, .. } = notes.shape;
+        let (first, rows) = span(chunk, notes.shape.words);
+        for panel in 0..columns / PANEL {
+            // SAFETY: the rows of scores are this task's own; columns were packed before.
             unsafe {
-                let len = notes.shape.columns * notes.shape.padded_width();
-                std::slice::from_raw_parts_mut(notes.gradients.add(group * len), len).fill(0.0);
+                (self.kernels().learn.product)(&Product {
+                    a: self.numbers_of(table).add(first * width),
+                    a_row: width,
+                    a_step: 1,
+                    b: notes.packed.add(panel * PANEL * width),
+                    b_step: PANEL,
+                    depth: width,
+                    c: notes.score(first, panel * PANEL),
+                    c_stride: notes.shape.stride(),
+                    rows,
+                    adds: false,
+                });
             }
         }
     }
 
-    /// Scores of the chunk become `factor (softmax - 1 where the class is right)`; their sums are the bias's gradient.
+    /// Scores of the chunk become `factor (softmax - 1 where the class is right)`, or less the teacher's probabilities; their sums are the
+    /// bias's gradient.
     unsafe fn gradient_of_scores(&self, notes: &Notes, words: Words, chunk: usize) {
         let (first, rows) = span(chunk, notes.shape.words);
-        let (classes, _) = self.classes(words.target);
+        let target = &self.lesson().targets[words.target];
         // SAFETY: the chunk's own scores and its own words of the bias.
         unsafe {
             let bias = self.gradient_at(words.bias).add(first);
@@ -259,20 +339,33 @@ impl Work {
                     *bias.add(row) += sum;
                 }
             }
-            for (column, class) in classes.iter().enumerate().take(notes.shape.picks) {
-                let class = *class as usize;
-                if (first..first + rows).contains(&class) {
-                    let factor = *notes.factors.add(column);
-                    *notes.score(class, column) -= factor;
+            for column in 0..notes.shape.picks {
+                let factor = *notes.factors.add(column);
+                let less = |word: usize, by: f32| {
+                    *notes.score(word, column) -= by;
                     if words.learns {
-                        *bias.add(class - first) -= factor;
+                        *bias.add(word - first) -= by;
                     }
+                };
+                match target {
+                    Target::Classes { classes, .. } => {
+                        let class = classes[column] as usize;
+                        if (first..first + rows).contains(&class) {
+                            less(class, factor);
+                        }
+                    }
+                    Target::Numbers { numbers, .. } if factor != 0.0 => {
+                        let taught = &numbers[column * notes.shape.words + first..][..rows];
+                        let (heat, total) = (words.temperature, *notes.taught.add(column));
+                        taught.iter().enumerate().for_each(|(i, t)| less(first + i, factor * (t / heat - total).exp()));
+                    }
+                    _ => {}
                 }
             }
         }
     }
 
-    unsafe fn gradient_of_table(&self, notes: &Notes, words: Words, chunk: usize, thread: usize) {
+    pub(super) unsafe fn gradient_of_table(&self, notes: &Notes, words: Words, chunk: usize, thread: usize) {
         let Shape { picks, width, .. } = notes.shape;
         let (first, rows) = span(chunk, notes.shape.words);
         let input = words.input.index();
@@ -304,7 +397,7 @@ impl Work {
         }
     }
 
-    unsafe fn gradient_of_tokens(&self, notes: &Notes, words: Words, chunk: usize, group: usize, adds: bool) {
+    pub(super) unsafe fn gradient_of_tokens(&self, notes: &Notes, words: Words, chunk: usize, group: usize, adds: bool) {
         let Shape { picks, columns, width, .. } = notes.shape;
         let padded = notes.shape.padded_width();
         let (first, rows) = span(chunk, notes.shape.words);
@@ -327,31 +420,69 @@ impl Work {
         }
     }
 
-    unsafe fn add_groups(&self, step: usize, notes: &Notes, task: usize, carries: bool) {
+    pub(super) unsafe fn add_groups(&self, step: usize, notes: &Notes, task: usize) {
         let Shape { picks, columns, .. } = notes.shape;
         let padded = notes.shape.padded_width();
         for row in task * PANEL..picks.min((task + 1) * PANEL) {
             // SAFETY: this task's own rows of the value.
             let out = unsafe { self.write(step, row) };
             out.fill(0.0);
-            for group in (0..GROUPS).filter(|_| carries) {
+            for group in 0..notes.shape.groups {
                 // SAFETY: the groups' gradients are complete.
                 let part = unsafe { std::slice::from_raw_parts(notes.gradients.add((group * columns + row) * padded), out.len()) };
                 out.iter_mut().zip(part).for_each(|(o, x)| *o += x);
             }
         }
     }
+}
 
-    /// The classes of a target, and its factor.
-    pub(super) fn classes(&self, target: usize) -> (&[u32], f32) {
-        match self.lesson().targets.get(target) {
-            Some(Target::Classes { classes, factor }) => (classes, *factor),
-            _ => unreachable!("checked before the run"),
+/// Cross-entropy with a class; none for a row without one.
+///
+/// # Safety
+/// Scores of the column are complete.
+unsafe fn cost_of_class(notes: &Notes, class: u32, column: usize, (largest, total): (f32, f64)) -> Option<Cost> {
+    if class == UNLABELLED {
+        return None;
+    }
+    // SAFETY: classes were checked before the run.
+    let score = unsafe { *notes.score(class as usize, column) };
+    Some(Cost { loss: (total - f64::from(score)) as f32, right: score >= largest, ..Cost::default() })
+}
+
+/// `t^2 KL(softmax(taught / t) || softmax(z / t))`, where scores are `z / t` and `total` the logarithm of their exponentials' sum; none where
+/// nothing was taught. Notes the logarithm of the teacher's sum.
+///
+/// # Safety
+/// As above; this task alone notes something of the column.
+unsafe fn cost_of_taught(notes: &Notes, taught: &[f32], column: usize, total: f64, temperature: f32) -> Option<Cost> {
+    if taught.first().is_none_or(|t| t.is_nan()) {
+        return None;
+    }
+    let heat = f64::from(temperature);
+    let largest = taught.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let (mut sum, mut apart, mut best) = (0f64, 0f64, (f32::NEG_INFINITY, false));
+    for (word, t) in taught.iter().enumerate() {
+        let e = f64::from((t - largest) / temperature).exp();
+        // SAFETY: the caller's contract.
+        let score = unsafe { *notes.score(word, column) };
+        sum += e;
+        apart += e * (f64::from(*t) / heat - f64::from(score));
+        if score > best.0 {
+            best = (score, *t >= largest);
         }
     }
+    let own = f64::from(largest) / heat + sum.ln();
+    // SAFETY: as above.
+    unsafe { *notes.taught.add(column) = own as f32 };
+    Some(Cost { loss: (heat * heat * (apart / sum - own + total)) as f32, right: best.1, ..Cost::default() })
+}
+
+/// The chunks of a group.
+pub(super) fn chunks_of(group: usize, groups: usize, chunks: usize) -> std::ops::Range<usize> {
+    chunks * group / groups..chunks * (group + 1) / groups
 }
 
 /// The words of a chunk: the first, and how many.
-fn span(chunk: usize, words: usize) -> (usize, usize) {
+pub(super) fn span(chunk: usize, words: usize) -> (usize, usize) {
     (chunk * CHUNK, CHUNK.min(words - chunk * CHUNK))
 }

@@ -13,8 +13,11 @@ use super::plan::INPUT_CHUNK;
 use super::product::Product;
 use super::rows::NormBack;
 use super::vocabulary::Words;
-use crate::engine::graph::{Activation, Dropout, Half, Learn, Lookup, Norm, Op, Reduce, Rotary, Rows, ValueId, WeightId};
+use crate::engine::graph::{Activation, Dropout, Half, Learn, Lookup, Loss, Norm, Op, Reduce, Rotary, Rows, ValueId, WeightId, Which};
 use crate::engine::lesson::{Lesson, key};
+
+/// The sequence of a row that belongs to none.
+const NOBODY: usize = usize::MAX;
 
 /// What a run of learning has beside its graph and batch.
 pub(in super::super) struct Study {
@@ -36,15 +39,23 @@ impl Work {
                 Learn::Activate { input, activation } => self.activate(step, task, *input, *activation),
                 Learn::ActivateBack { gradient, input, activation } => self.activate_back(step, task, *gradient, *input, *activation),
                 Learn::Drop { input, dropout } => self.drop_rows(step, task, *input, *dropout),
-                Learn::Attend { qkv, attention, dropout } => self.attend_dropping(step, task, *qkv, attention, *dropout, thread),
+                Learn::Attend { qkv, start, attention, dropout } => {
+                    self.attend_dropping(step, task, (*qkv, *start), attention, *dropout, thread);
+                }
                 Learn::AttendBack { attention, .. } if part == 1 => self.add_noted(step, attention),
-                Learn::AttendBack { gradient, qkv, attention, dropout } => {
-                    self.attend_back(step, task, (*gradient, *qkv), attention, *dropout, thread);
+                Learn::AttendBack { gradient, qkv, lookers, attention, dropout } => {
+                    self.attend_back(step, task, (*gradient, *qkv, *lookers), attention, *dropout, thread);
+                }
+                Learn::MetBack { of, side, from } => self.met_back(step, task, *of, *side, *from),
+                Learn::WholeGradient { gradient, table } => self.whole_gradient(task, *gradient, *table),
+                Learn::AffineBack { weight, bias, .. } if part == 1 => self.add_column_sums(step, task, *weight, Some(*bias)),
+                Learn::AffineBack { gradient, input, weight, learns, .. } => {
+                    self.affine_back(step, task, (*gradient, *input), *weight, *learns);
                 }
                 Learn::LinearGradient { gradient, input, weight, bias } => {
                     self.linear_gradient(task, (*gradient, *input), *weight, *bias, thread);
                 }
-                Learn::NormBack { norm, .. } if part == 1 => self.add_norm_sums(step, task, norm),
+                Learn::NormBack { norm, .. } if part == 1 => self.add_column_sums(step, task, norm.weight, norm.bias),
                 Learn::NormBack { gradient, input, norm, learns } => self.norm_back(step, task, (*gradient, *input), norm, *learns),
                 Learn::EmbedGradient { gradient, lookups } => self.embed_gradient(task, *gradient, lookups),
                 Learn::GateBack { gradient, input, activation, activated } => {
@@ -52,14 +63,20 @@ impl Work {
                 }
                 Learn::RotateBack { gradient, rotary } => self.rotate_back(step, task, *gradient, rotary),
                 Learn::NeighboursBack { gradient, size } => self.neighbours_back(step, task, *gradient, *size),
-                Learn::PickBack { gradient } => self.pick_back(step, task, *gradient),
+                Learn::PickBack { gradient, which } => self.pick_back(step, task, *gradient, *which),
                 Learn::PoolBack { gradient, input, reduce } => self.pool_back(step, task, (*gradient, *input), *reduce),
                 Learn::Columns { input, from } => self.columns(step, task, *input, *from),
                 Learn::Scale { input, factor } => self.scale(step, task, *input, *factor),
                 Learn::Loss { input, loss, target } => self.lose(step, task, *input, *loss, *target),
-                Learn::Vocabulary { input, table, bias, target, learns, carries, .. } => {
-                    let (input, table, bias) = (*input, *table, *bias);
-                    let words = Words { input, table, bias, target: *target, learns: *learns, carries: *carries };
+                Learn::TermsBack { gradient, input, table, bias, terms, learns } => {
+                    let (input, table, bias, learns) = (*input, *table, *bias, *learns);
+                    let words = Words { input, table, bias, learns, carries: true, temperature: 1.0, target: usize::MAX };
+                    self.terms_back(step, (part, task), *gradient, words, *terms, thread);
+                }
+                Learn::Vocabulary { input, table, bias, loss, target, learns, carries, .. } => {
+                    let temperature = if let Loss::Distilled { temperature } = *loss { temperature } else { 1.0 };
+                    let (input, table, bias, target) = (*input, *table, *bias, *target);
+                    let words = Words { input, table, bias, learns: *learns, carries: *carries, temperature, target };
                     self.vocabulary(step, part, task, words, thread);
                 }
             }
@@ -125,7 +142,8 @@ impl Work {
         let lesson = self.lesson();
         for row in rows {
             let (sequence, place) = self.origin(self.node(step).rows, row);
-            let sequence = lesson.first_sequence + sequence as u64;
+            // The rows of a table belong to all sequences of a step.
+            let sequence = if sequence == NOBODY { u64::MAX } else { lesson.first_sequence + sequence as u64 };
             let key = (key(&[lesson.seed, u64::from(dropout.site), sequence, place as u64]) >> 32) as u32;
             // SAFETY: the input is complete; its place may be the value's own, row by row.
             unsafe { self.drop_row(self.row(input.index(), row), self.row(step, row), self.width(step), dropout.rate, key) }
@@ -133,9 +151,10 @@ impl Work {
     }
 
     /// The sequence of a row, and its token's place in it.
-    fn origin(&self, rows: Rows, row: usize) -> (usize, usize) {
+    pub(super) fn origin(&self, rows: Rows, row: usize) -> (usize, usize) {
         let token = match rows {
             Rows::Sequences => return (row, usize::MAX),
+            Rows::Fixed(_) => return (NOBODY, row),
             Rows::Tokens => row,
             Rows::Picked => self.batch.picks()[row],
         };
@@ -206,7 +225,7 @@ impl Work {
         let width = self.width(step);
         // SAFETY: the notes of this task's chunk are its own; both values are complete, and the gradient's place may be the value's.
         unsafe {
-            let sums = if learns { self.norm_sums(step, task) } else { std::ptr::null_mut() };
+            let sums = if learns { self.column_sums(step, task) } else { std::ptr::null_mut() };
             if learns {
                 std::slice::from_raw_parts_mut(sums, 2 * width).fill(0.0);
             }
@@ -224,20 +243,41 @@ impl Work {
         }
     }
 
-    fn norm_sums(&self, step: usize, chunk: usize) -> *mut f32 {
+    fn column_sums(&self, step: usize, chunk: usize) -> *mut f32 {
         self.area.wrapping_add(self.plan.sides[step].notes + chunk * 2 * self.width(step))
     }
 
+    unsafe fn affine_back(&self, step: usize, task: usize, (gradient, input): (ValueId, ValueId), weight: WeightId, learns: bool) {
+        let width = self.width(step);
+        // SAFETY: as in `norm_back`.
+        unsafe {
+            let mut none = [];
+            let sums = if learns { std::slice::from_raw_parts_mut(self.column_sums(step, task), 2 * width) } else { &mut none[..] };
+            sums.fill(0.0);
+            for row in self.chunk(step, task) {
+                let (from, out) = (self.row(gradient.index(), row), self.row(step, row));
+                if learns {
+                    let (of_weight, of_bias) = sums.split_at_mut(width);
+                    for (i, x) in self.read(input.index(), row).iter().enumerate() {
+                        of_weight[i] += *from.add(i) * x;
+                        of_bias[i] += *from.add(i);
+                    }
+                }
+                self.vector(weight).iter().take(width).enumerate().for_each(|(i, scale)| *out.add(i) = *from.add(i) * scale);
+            }
+        }
+    }
+
     /// Adds the chunks' sums to the gradients of scale and shift, in the chunks' order, for a panel of columns.
-    unsafe fn add_norm_sums(&self, step: usize, task: usize, norm: &Norm) {
+    unsafe fn add_column_sums(&self, step: usize, task: usize, weight: WeightId, bias: Option<WeightId>) {
         let (width, chunks) = (self.width(step), self.place(step).rows.div_ceil(ROW_CHUNK));
         let (from, columns) = (task * PANEL, PANEL.min(width - task * PANEL));
         // SAFETY: the sums are complete; this task alone adds to these columns.
         unsafe {
-            let sums = self.norm_sums(step, 0).add(from);
+            let sums = self.column_sums(step, 0).add(from);
             let add = self.kernels().learn.column_sums;
-            add(sums, 2 * width, chunks, columns, self.gradient_at(norm.weight).add(from));
-            if let Some(bias) = norm.bias {
+            add(sums, 2 * width, chunks, columns, self.gradient_at(weight).add(from));
+            if let Some(bias) = bias {
                 add(sums.add(width), 2 * width, chunks, columns, self.gradient_at(bias).add(from));
             }
         }
@@ -247,15 +287,28 @@ impl Work {
     unsafe fn embed_gradient(&self, task: usize, gradient: ValueId, lookups: &[Lookup]) {
         let width = self.width(gradient.index());
         let (from, columns) = (task * PANEL, PANEL.min(width - task * PANEL));
-        for (row, place) in self.places_of(0..self.place(gradient.index()).rows) {
+        for (row, place) in self.places_in(self.node(gradient.index()).rows, 0..self.place(gradient.index()).rows) {
             for lookup in lookups {
                 let index = self.index_of(lookup, row, place);
                 // SAFETY: this task alone adds to these columns; indexes were checked before the run.
                 unsafe {
-                    let out = self.gradient_at(lookup.table).add(index * width + from);
+                    let out = self.gradient_at(lookup.table).add(index * self.table(lookup.table).row_len() + from);
                     let x = self.row(gradient.index(), row).add(from);
                     (0..columns).for_each(|j| *out.add(j) += *x.add(j));
                 }
+            }
+        }
+    }
+
+    /// A panel of columns of a table's gradient.
+    unsafe fn whole_gradient(&self, task: usize, gradient: ValueId, table: WeightId) {
+        let width = self.width(gradient.index());
+        let (from, columns) = (task * PANEL, PANEL.min(width - task * PANEL));
+        for row in 0..self.place(gradient.index()).rows {
+            // SAFETY: this task alone adds to these columns; the table has these rows.
+            unsafe {
+                let (out, x) = (self.gradient_at(table).add(row * width + from), self.row(gradient.index(), row).add(from));
+                (0..columns).for_each(|j| *out.add(j) += *x.add(j));
             }
         }
     }
@@ -307,13 +360,14 @@ impl Work {
         }
     }
 
-    unsafe fn pick_back(&self, step: usize, task: usize, gradient: ValueId) {
+    unsafe fn pick_back(&self, step: usize, task: usize, gradient: ValueId, which: Which) {
         let rows = self.chunk(step, task);
         // SAFETY: the gradient is complete; this task alone writes its chunk's rows.
         unsafe {
             rows.clone().for_each(|row| self.write(step, row).fill(0.0));
-            for (i, row) in self.batch.picks().iter().enumerate().filter(|(_, row)| rows.contains(row)) {
-                self.write(step, *row).iter_mut().zip(self.read(gradient.index(), i)).for_each(|(o, x)| *o += x);
+            let picks = (0..self.batch.picks().len()).map(|i| (i, self.batch.picked(i, which)));
+            for (i, row) in picks.filter(|(_, row)| rows.contains(row)) {
+                self.write(step, row).iter_mut().zip(self.read(gradient.index(), i)).for_each(|(o, x)| *o += x);
             }
         }
     }

@@ -24,7 +24,7 @@ fn disentangled(heads: usize, head_size: usize, (keys, queries): (bool, bool)) -
             let table = Tensor::new(Dtype::F32, vec![33, head_size], Bytes::owned(bytes)).unwrap();
             weights.push(Weight { name: "positions".into(), role: Role::Head, tensors: vec![table] });
         }
-        (first..first + count).map(WeightId).collect::<Vec<_>>()
+        if wanted { Met::Made((first..first + count).map(WeightId).collect()) } else { Met::Nothing }
     };
     let (keys, queries) = (tables(keys), tables(queries));
     let places = (-REACH..=REACH).map(|d| place(d) as u32).collect();
@@ -39,10 +39,10 @@ fn by_definition(rows: &[f32], attention: &Attention, weights: &[Weight]) -> Vec
     let tokens = rows.len() / (3 * width);
     let part = |token: usize, which: usize, head: usize| &rows[token * 3 * width + which * width + head * head_size..][..*head_size];
     let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum::<f64>();
-    let terms = 1 + usize::from(!positions.keys.is_empty()) + usize::from(!positions.queries.is_empty());
+    let terms = 1 + usize::from(positions.keys.is_something()) + usize::from(positions.queries.is_something());
     let mut out = vec![0.0; tokens * width];
     for head in 0..*heads {
-        let table = |ids: &[WeightId]| ids.get(head).map(|id| weights[id.0].tensors[0].to_f32());
+        let table = |met: &Met| met.made(head).map(|id| weights[id.0].tensors[0].to_f32());
         let (keys, queries) = (table(&positions.keys), table(&positions.queries));
         for i in 0..tokens {
             let score = |j: usize| {
@@ -141,7 +141,7 @@ fn tables_of_positions_that_do_not_fit_are_refused() {
         let (mut weights, mut attention) = disentangled(2, 8, (true, true));
         let Bias::Disentangled(positions) = &mut attention.bias else { unreachable!() };
         match damage {
-            0 => positions.keys.truncate(1),
+            0 => positions.keys = Met::Made(positions.keys.made(0).into_iter().collect()),
             1 => positions.places = [0, 5, 4].into(),
             _ => positions.places = [0, 1, 64].into(),
         }
