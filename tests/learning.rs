@@ -17,9 +17,10 @@ use cloze::engine::cpu::{Learner, LearningStep, Method, kernels};
 use cloze::engine::gradient::{Course, Goal, Learning, Rates, evaluating, learning};
 use cloze::engine::graph::{Loss, ValueId, WeightId};
 use cloze::engine::lesson::{Lesson, Target};
-use cloze::formats::{Source, huggingface};
+use cloze::formats::{Source, Weights, huggingface};
 use cloze::model::heads::Kind;
 use cloze::model::{Fresh, Learnable};
+use cloze::train::pretrain::preset::PRESETS;
 use cloze::train::rates::LayerRates;
 use serde::Deserialize;
 
@@ -317,13 +318,36 @@ fn layers_that_are_computed_again_give_the_same_gradients() {
             let mut learner = Learner::new(case.model.weights(), None, 2).unwrap();
             let losses = case.run(&mut learner);
             let gradients: Vec<Vec<f32>> = (0..learner.count()).map(|id| learner.gradient(WeightId(id))).collect();
-            (losses, gradients, learner.values_len())
+            (losses, gradients, learner.needs(&case.learning.graph, &case.batch).unwrap())
         };
         let ((losses, gradients, all), (again, same, fewer)) = (learned(&[]), learned(&hidden_states));
         println!("{}: {all} numbers of values, {fewer} with layers computed again", case.name);
         assert!(losses == again && gradients == same, "{}: the same bits", case.name);
         // Longformer's classifiers read layers of their own, which are kept.
         assert!(fewer < all || case.name == "longformer-classify", "{}: {fewer} of {all}", case.name);
+    }
+}
+
+/// How much memory a step of BERT-base takes: 32 sequences of 128 tokens, 15 % of them hidden, with dropout. `-- --ignored --nocapture` prints it.
+#[test]
+#[ignore = "3 GB of weights, for two numbers of docs/training.md"]
+fn memory_of_bert_base() {
+    let config = PRESETS.iter().find(|preset| preset.name == "bert-base").unwrap().config(30_522, None);
+    let fresh = Fresh { seed: 1, deviation: 0.02, heads: vec![Kind::FillMask, Kind::NextSentence], ..Fresh::default() };
+    let model = Learnable::new(&config, Weights::default(), fresh).unwrap();
+    let (graph, values) = model.graph(&[Kind::FillMask, Kind::NextSentence]).unwrap();
+    let goals: Vec<Goal> = values.iter().enumerate().map(|(i, v)| Goal { value: *v, loss: Loss::CrossEntropy, target: i }).collect();
+    let mut batch = Batch::default();
+    for _ in 0..32 {
+        batch.push(&[5; 128], &[0; 128], 0);
+        (0..19).for_each(|i| batch.pick(6 * i));
+    }
+    let learner = Learner::new(model.weights(), None, 2).unwrap();
+    for (name, kept) in [("all values kept", &[][..]), ("layers computed again", model.hidden_states())] {
+        let rates = Rates { hidden: 0.1, attention: 0.1, head: 0.1 };
+        let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept };
+        let made = learning(&graph, &goals, &course).unwrap();
+        println!("{name}: {:.0} MB", learner.needs(&made.graph, &batch).unwrap() as f64 * 4e-6);
     }
 }
 

@@ -119,7 +119,7 @@ fn a_model_of_text_is_learned_evaluated_and_opens() {
     assert!(held_out.len() == 3 && held_out[2] < held_out[0], "{held_out:?}");
     let perplexity = of("evaluated")[2]["perplexity"].as_f64().unwrap();
     assert!((perplexity.ln() - held_out[2]).abs() < 1e-9);
-    for file in ["curve.svg", "report.html", "best/model.safetensors", "model/config.json", "model/tokenizer.json"] {
+    for file in ["curve.svg", "curve.png", "report.html", "best/model.safetensors", "model/config.json", "model/tokenizer.json"] {
         assert!(ground.at("run").join(file).exists(), "{file}");
     }
     let model = Model::load(ground.at("run/model"), &Options::default()).unwrap();

@@ -25,7 +25,7 @@ pub(in super::super) const VERB: Verb = Verb {
   cloze-train pretrain -o run --shards shards -t tokenizer --settings run.toml --resume
 
 OUT holds model/, a Hugging Face folder that `transformers` and `cloze` open, best/ (the lowest held-out loss), checkpoints/, log.jsonl,
-curve.svg and report.html; with --objective replaced also generator/, model/ being the discriminator. Ctrl-C ends with a checkpoint; --resume goes on from it, bit for bit.",
+curve.svg, curve.png, report.html and files for TensorBoard; with --objective replaced also generator/, model/ being the discriminator. Ctrl-C ends with a checkpoint; --resume goes on from it, bit for bit.",
     build,
     run: pretrain,
 };

@@ -126,9 +126,13 @@ impl Learner {
         self.weights.len()
     }
 
-    /// Numbers of the values, notes and scratch of the largest batch so far: what a batch needs beside the model.
-    pub fn values_len(&self) -> usize {
-        self.area.as_ref().map_or(0, |area| area.len())
+    /// How many numbers a run of `graph` over `batch` needs beside the model's: values, notes, and scratch of the threads.
+    ///
+    /// # Errors
+    /// As [`Learner::run`].
+    pub fn needs(&self, graph: &Graph, batch: &Batch) -> Result<usize> {
+        check(graph, batch, &self.shared.weights)?;
+        Ok(Plan::new(graph, batch, &self.shared.weights, self.threads, When::AtOnce)?.len())
     }
 
     /// The instruction set in use.

@@ -1,6 +1,11 @@
 //! How did a run go? Its log as a curve, and as a page.
 //!
-//! Reads log.jsonl and writes curve.svg and report.html beside it: one file each, without scripts, fonts or anything from a network.
+//! Reads log.jsonl and writes curve.svg, curve.png and report.html beside it: one file each, without scripts, fonts or anything from a network. What
+//! a curve looks like is in [`drawing`], its picture is made by [`mod@png`] with the [`letters`] of its own.
+
+mod drawing;
+mod letters;
+mod png;
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,19 +13,18 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Error, ErrorKind, Result};
+use drawing::{Colour, Line, curve, svg};
 
-/// Width and height of the curve, and the room for its scales.
-const SIZE: (f64, f64) = (760.0, 360.0);
-const LEFT: f64 = 56.0;
-const BELOW: f64 = 40.0;
+const TRAINING: Colour = [0x24, 0x63, 0xa8];
+const HELD_OUT: Colour = [0xc2, 0x41, 0x0c];
 
-/// One line of the curve.
-struct Line {
-    name: &'static str,
-    colour: &'static str,
-    /// Step and value.
-    points: Vec<(f64, f64)>,
-}
+/// The lines of the curve: what each is called, its colour, the event and the field. A run has those of its kind.
+const LINES: &[(&str, Colour, &str, &str)] = &[
+    ("masked loss, training", TRAINING, "step", "masked_loss"),
+    ("masked loss, held out", HELD_OUT, "evaluated", "masked_loss"),
+    ("loss, training", TRAINING, "step", "loss"),
+    ("loss, held out", HELD_OUT, "evaluated", "loss"),
+];
 
 /// What the log says.
 struct Log {
@@ -43,53 +47,22 @@ impl Log {
     }
 }
 
-/// Writes curve.svg and report.html of the log in `out`.
+/// Writes curve.svg, curve.png and report.html of the log in `out`.
 ///
 /// # Errors
 /// `Io` where the log cannot be read, or the files not be written.
 pub fn write(out: &Path) -> Result<()> {
     let log = Log::read(&out.join("log.jsonl"))?;
-    let curve = curve(&[
-        Line { name: "masked loss, training", colour: "#2463a8", points: log.points("step", "masked_loss") },
-        Line { name: "masked loss, held out", colour: "#c2410c", points: log.points("evaluated", "masked_loss") },
-    ]);
-    let put = |name: &str, text: &str| {
+    let lines = LINES.iter().map(|(name, colour, event, field)| Line { name, colour: *colour, points: log.points(event, field) });
+    let shapes = curve(&lines.collect::<Vec<_>>());
+    let put = |name: &str, bytes: &[u8]| {
         let path = out.join(name);
-        std::fs::write(&path, text).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))
+        std::fs::write(&path, bytes).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))
     };
-    put("curve.svg", &curve)?;
-    put("report.html", &page(&log, &curve))
-}
-
-/// The lines as SVG.
-fn curve(lines: &[Line]) -> String {
-    let all = || lines.iter().flat_map(|line| line.points.iter());
-    let last = all().map(|p| p.0).fold(1.0, f64::max);
-    let (low, high) = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), p| (l.min(p.1), h.max(p.1)));
-    let (low, high) = if low < high { (low, high) } else { (low.min(0.0), high.max(1.0)) };
-    let x = |step: f64| LEFT + step / last * (SIZE.0 - LEFT - 10.0);
-    let y = |value: f64| 10.0 + (high - value) / (high - low) * (SIZE.1 - BELOW - 10.0);
-    let mut svg = String::new();
-    let _ = write!(
-        svg,
-        r#"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" font-family="sans-serif" font-size="12" role="img"><rect width="100%" height="100%" fill="white"/>"#,
-        SIZE.0, SIZE.1
-    );
-    for i in 0..=4 {
-        let share = f64::from(i) / 4.0;
-        let (value, step) = (low + share * (high - low), share * last);
-        let _ = write!(svg, r##"<path d="M{LEFT} {0:.1}H{1}" stroke="#ddd"/>"##, y(value), SIZE.0 - 10.0);
-        let _ = write!(svg, r#"<text x="{}" y="{:.1}" text-anchor="end">{value:.2}</text>"#, LEFT - 6.0, y(value) + 4.0);
-        let _ = write!(svg, r#"<text x="{:.1}" y="{}" text-anchor="middle">{step:.0}</text>"#, x(step), SIZE.1 - BELOW + 18.0);
-    }
-    for (i, line) in lines.iter().filter(|line| !line.points.is_empty()).enumerate() {
-        let points: Vec<String> = line.points.iter().map(|p| format!("{:.1},{:.1}", x(p.0), y(p.1))).collect();
-        let _ = write!(svg, r#"<polyline fill="none" stroke="{}" stroke-width="1.5" points="{}"/>"#, line.colour, points.join(" "));
-        let at = LEFT + 10.0 + 220.0 * i as f64;
-        let _ = write!(svg, r#"<text x="{at}" y="{}" fill="{}">{}</text>"#, SIZE.1 - 6.0, line.colour, line.name);
-    }
-    svg.push_str("</svg>\n");
-    svg
+    let curve = svg(&shapes);
+    put("curve.svg", curve.as_bytes())?;
+    put("curve.png", &png::png(&shapes).map_err(|e| Error::new(ErrorKind::Io, format!("curve.png: {e}")))?)?;
+    put("report.html", page(&log, &curve).as_bytes())
 }
 
 /// The columns of the page's table: what they are called, the field, and its digits.
