@@ -64,7 +64,7 @@ pub enum Learn {
         /// How many, and where.
         dropout: Dropout,
     },
-    /// [`Op::Attention`](super::Op::Attention) with dropout of the weights with which tokens mix.
+    /// [`Op::Attention`] with dropout of the weights with which tokens mix.
     Attend {
         /// Queries, keys and values.
         qkv: ValueId,
@@ -158,14 +158,14 @@ pub enum Learn {
         /// Which half that is.
         activated: Half,
     },
-    /// Turns back what [`Op::Rotate`](super::Op::Rotate) turned.
+    /// Turns back what [`Op::Rotate`] turned.
     RotateBack {
         /// Of the result.
         gradient: ValueId,
         /// By how much.
         rotary: Rotary,
     },
-    /// The gradient of each token's own row, of [`Op::Neighbours`](super::Op::Neighbours).
+    /// The gradient of each token's own row, of [`Op::Neighbours`].
     NeighboursBack {
         /// Of the result.
         gradient: ValueId,
@@ -179,7 +179,7 @@ pub enum Learn {
         /// Which tokens they are.
         which: Which,
     },
-    /// (sequences, width) -> (tokens, width), the way back of [`Op::Pool`](super::Op::Pool).
+    /// (sequences, width) -> (tokens, width), the way back of [`Op::Pool`].
     PoolBack {
         /// Of the pooled rows.
         gradient: ValueId,
@@ -202,7 +202,7 @@ pub enum Learn {
         /// What they are multiplied by.
         factor: f32,
     },
-    /// The way back of [`Op::Terms`](super::Op::Terms), whose scores are computed again: (sequences, table rows) -> (tokens, width). Adds to the
+    /// The way back of [`Op::Terms`], whose scores are computed again: (sequences, table rows) -> (tokens, width). Adds to the
     /// gradients of table and bias.
     TermsBack {
         /// Of the weights.
