@@ -236,3 +236,48 @@ fn a_teacher_is_listened_to() {
     let refused = Finetuning::new(&trial.model, task("classify"), &other, None, Some(&teacher), trial.settings(&[])).err().unwrap();
     assert!(refused.message().contains("the teacher does not know the label \"bad\""), "{refused:?}");
 }
+
+#[test]
+fn small_matrices_learn_beside_large_ones_and_are_part_of_what_is_written() {
+    let trial = Trial::new("heads/labels-three");
+    let rows = ROWS.replace("bad", "neutral").replace("good", "entailment").replace("neither", "contradiction");
+    let data = trial.read("train.jsonl", "classify", &rows).unwrap();
+    let run = |steps: &str, out: &str| {
+        let own = [
+            ("batch", "5"),
+            ("steps", steps),
+            ("rate", "1e-2"),
+            ("dropout", "0"),
+            ("course", "constant"),
+            ("lora_rank", "4"),
+            ("decay", "0"),
+        ];
+        let mut finetuning = Finetuning::new(&trial.model, task("classify"), &data, None, None, trial.settings(&own)).unwrap();
+        let losses = trial.run(out, &mut finetuning, false, u64::MAX).into_iter().filter_map(|event| match event {
+            Event::Step { figures, .. } => Some(figures.loss),
+            _ => None,
+        });
+        losses.collect::<Vec<f64>>()
+    };
+    let cost =
+        |folder: &Path| evaluate(&Model::load(folder, &Options::default()).unwrap(), task("classify"), &data, &Request::default()).unwrap();
+    let (few, more) = (run("20", "few"), run("21", "more"));
+    assert_eq!(few, more[..20], "the same run");
+    assert!((few[0] - cost(&trial.model).figures.loss).abs() < 1e-5, "they add nothing at first");
+    let written = trial.folder.path().join("few/model");
+    assert!((more[20] - cost(&written).figures.loss).abs() < 1e-5, "what is written is what had learned: {more:?}");
+    assert!(more[20] < 0.2 * few[0], "{more:?}");
+    let tensors = |folder: &Path| safetensors_of(&folder.join("model.safetensors"));
+    let (before, after) = (tensors(&trial.model), tensors(&written));
+    assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>(), "no tensor came or went");
+    let moved = |name: &str| before[name] != after[name];
+    assert!(moved("bert.encoder.layer.0.attention.self.query.weight") && moved("classifier.weight"));
+    assert!(!moved("bert.embeddings.word_embeddings.weight") && !moved("bert.encoder.layer.0.attention.self.query.bias"), "the rest stays");
+}
+
+/// The bytes of each tensor of a file.
+fn safetensors_of(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let bytes = std::fs::read(path).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    file.tensors().into_iter().map(|(name, view)| (name, view.data().to_vec())).collect()
+}

@@ -133,7 +133,7 @@ fn learning_of(model: &Learnable, expected: &Expected, learns: &dyn Fn(WeightId)
     let (graph, values) = model.graph(&goals.iter().map(|g| g.0).collect::<Vec<_>>()).unwrap();
     let compared: Vec<Goal> =
         goals.iter().zip(&values).enumerate().map(|(i, (g, value))| Goal { value: *value, loss: g.1, target: i }).collect();
-    let course = Course { weights: model.weights().len(), learns, rates, kept };
+    let course = Course { weights: model.weights().len(), learns, rates, kept, adapters: &[] };
     learning(&graph, &compared, &course).unwrap()
 }
 

@@ -31,7 +31,7 @@ fn main() {
     let goals: Vec<Goal> =
         values.iter().enumerate().map(|(i, value)| Goal { value: *value, loss: Loss::CrossEntropy, target: i }).collect();
     let rates = Rates { hidden: 0.1, attention: 0.1, head: 0.0 };
-    let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept: &[] };
+    let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept: &[], adapters: &[] };
     let made = learning(&graph, &goals, &course).expect("a way back");
     let (graph, losses) = (Arc::new(made.graph), made.losses);
     let mut learner = Learner::new(model.weights(), None, threads).expect("a learner");

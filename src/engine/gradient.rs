@@ -40,6 +40,22 @@ pub struct Learning {
     pub losses: Vec<ValueId>,
 }
 
+/// A product of two small matrices beside a large one that stays: `x W^T + factor * (x down^T) up^T` (Hu et al., LoRA: Low-Rank Adaptation of Large
+/// Language Models, 2021).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Adapter {
+    /// W: (outputs, inputs).
+    pub weight: WeightId,
+    /// (rank, inputs)
+    pub down: WeightId,
+    /// (outputs, rank)
+    pub up: WeightId,
+    /// Rows of `down`.
+    pub rank: usize,
+    /// What the product is multiplied by.
+    pub factor: f32,
+}
+
 /// What the walk back depends on.
 pub struct Course<'a> {
     /// How many weights the model has: the transposed form of a matrix `w` is the weight `w + weights`.
@@ -52,6 +68,8 @@ pub struct Course<'a> {
     /// them on the way back: less memory for a second way forward (Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016).
     /// Without any, all values are kept.
     pub kept: &'a [ValueId],
+    /// What stands beside matrices, in every layer that has them.
+    pub adapters: &'a [Adapter],
 }
 
 /// Appends losses and the way back to `graph`.
@@ -71,7 +89,7 @@ pub fn learning(graph: &Graph, goals: &[Goal], course: &Course<'_>) -> Result<Le
 
 /// Appends losses to `graph` for their costs alone: nothing learns, nothing is dropped.
 pub fn evaluating(graph: &Graph, goals: &[Goal]) -> Learning {
-    let course = Course { weights: 0, learns: &|_| false, rates: Rates::default(), kept: &[] };
+    let course = Course { weights: 0, learns: &|_| false, rates: Rates::default(), kept: &[], adapters: &[] };
     let (back, losses) = Back::new(graph, goals, &course);
     Learning { graph: back.graph, losses }
 }
@@ -85,15 +103,16 @@ fn vocabulary(graph: &Graph, goal: &Goal) -> Option<(ValueId, WeightId, WeightId
 }
 
 /// The forward operations, as learning needs them.
-struct Forward {
+struct Forward<'a> {
     graph: Graph,
+    adapters: &'a [Adapter],
     /// Where each value of the model's graph is.
     places: Vec<ValueId>,
     /// The number of the next place with dropout.
     site: u32,
 }
 
-impl Forward {
+impl Forward<'_> {
     fn copy(&mut self, model: &Graph, goals: &[Goal], rates: Rates) {
         let needed = model.needed_by(goals.iter().map(|goal| goal.value));
         for value in model.values() {
@@ -139,6 +158,7 @@ impl Forward {
                     input = self.drop(input, rates.hidden);
                 }
                 let product = self.graph.linear(input, *weight, *bias, Activation::Identity, node.width);
+                let product = self.adapted(product, input, *weight);
                 match *activation {
                     Activation::Identity => product,
                     activation => self.graph.learn(Learn::Activate { input: product, activation }, node.rows, node.width),
@@ -178,6 +198,18 @@ impl Forward {
         }
     }
 
+    /// The product of `input` and a matrix with what its adapter adds.
+    fn adapted(&mut self, product: ValueId, input: ValueId, weight: WeightId) -> ValueId {
+        let Some(Adapter { down, up, rank, factor, .. }) = self.adapters.iter().find(|adapter| adapter.weight == weight).copied() else {
+            return product;
+        };
+        let Node { rows, width, .. } = *self.graph.node(product);
+        let low = self.graph.linear(input, down, None, Activation::Identity, rank);
+        let high = self.graph.linear(low, up, None, Activation::Identity, width);
+        let scaled = self.graph.learn(Learn::Scale { input: high, factor }, rows, width);
+        self.graph.add(scaled, product)
+    }
+
     fn dropout(&mut self, rate: f32) -> Dropout {
         self.site += 1;
         Dropout { rate, site: self.site }
@@ -214,7 +246,7 @@ struct Back<'a> {
 impl<'a> Back<'a> {
     /// The forward operations of `graph` with the losses behind them, before any step back; and the losses.
     fn new(graph: &Graph, goals: &[Goal], course: &'a Course<'a>) -> (Back<'a>, Vec<ValueId>) {
-        let mut forward = Forward { graph: Graph::new(), places: Vec::new(), site: 0 };
+        let mut forward = Forward { graph: Graph::new(), adapters: course.adapters, places: Vec::new(), site: 0 };
         forward.copy(graph, goals, course.rates);
         let Forward { graph: copied, places, .. } = forward;
         let found = found(&copied, &course.kept.iter().map(|value| places[value.index()]).collect::<Vec<_>>());
@@ -334,6 +366,7 @@ impl<'a> Back<'a> {
             }
             Op::Learn(Learn::Activate { input, activation }) => self.give(input, Learn::ActivateBack { gradient, input, activation }),
             Op::Learn(Learn::Drop { input, dropout }) => self.give(input, Learn::Drop { input: gradient, dropout }),
+            Op::Learn(Learn::Scale { input, factor }) => self.give(input, Learn::Scale { input: gradient, factor }),
             Op::Learn(Learn::Attend { qkv, start, attention, dropout }) => self.attend(gradient, (qkv, start), &attention, dropout),
             Op::Affine { input, weight, bias, .. } => {
                 let learns = self.learns(weight) || self.learns(bias);

@@ -16,8 +16,9 @@ use super::parts::Part;
 use super::pooling::Pooling;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::cpu::Learner;
+use crate::engine::gradient::Adapter;
 use crate::engine::graph::{ValueId, WeightId};
-use crate::engine::{Graph, Weight};
+use crate::engine::{Graph, Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::Weights;
 
@@ -30,6 +31,7 @@ pub struct Learnable {
     parts: Vec<Vec<Part>>,
     fixed: Vec<(WeightId, Range<usize>)>,
     made: Vec<String>,
+    adapters: Vec<Adapter>,
 }
 
 impl Learnable {
@@ -58,7 +60,7 @@ impl Learnable {
         }
         let (parts, fixed, made) = (loader.parts().to_vec(), loader.fixed().to_vec(), loader.invented().to_vec());
         let places = (0..parts.len()).map(WeightId).collect();
-        Ok(Learnable { trunk, places, weights: loader.into_weights(), parts, fixed, made })
+        Ok(Learnable { trunk, places, weights: loader.into_weights(), parts, fixed, made, adapters: Vec::new() })
     }
 
     /// A learner of the weights on up to `threads` threads and the instruction set called `isa`.
@@ -69,6 +71,45 @@ impl Learnable {
         let mut learner = Learner::new(&self.weights, isa, threads)?;
         self.fixed.iter().for_each(|(id, rows)| learner.hold(*id, rows.clone()));
         Ok(learner)
+    }
+
+    /// Puts an adapter of `rank` beside every matrix of the trunk's layers, in place of which it learns; `fresh` makes its numbers, which add nothing at
+    /// first.
+    pub fn adapt(&mut self, rank: usize, factor: f32, fresh: &Fresh) {
+        for id in (0..self.weights.len()).map(WeightId) {
+            let Weight { name, role: Role::Matrix, tensors } = &self.weights[id.0] else { continue };
+            let (name, outputs, inputs) = (name.clone(), self.weights[id.0].rows(), tensors[0].row_len());
+            let numbers = Fresh { deviation: 1.0 / (inputs as f32).sqrt(), ..fresh.clone() };
+            let down = numbers.tensor(&format!("{name}.down.weight"), &[rank, inputs]);
+            let up = Fresh { deviation: 0.0, ..fresh.clone() }.tensor(&format!("{name}.up.weight"), &[outputs, rank]);
+            let (Some(down), Some(up)) = (down, up) else { continue };
+            let first = self.weights.len();
+            for (end, tensor) in [("down", down), ("up", up)] {
+                self.weights.push(Weight { name: format!("{name}.{end}"), role: Role::Matrix, tensors: vec![tensor] });
+                self.parts.push(Vec::new());
+            }
+            self.adapters.push(Adapter { weight: id, down: WeightId(first), up: WeightId(first + 1), rank, factor });
+        }
+    }
+
+    /// What stands beside matrices.
+    pub fn adapters(&self) -> &[Adapter] {
+        &self.adapters
+    }
+
+    /// The rows `rows` of a weight as a learner has it, with what its adapter adds.
+    pub fn learned(&self, learner: &Learner, id: WeightId, rows: Range<usize>) -> Vec<f32> {
+        let mut numbers = learner.weight(id, rows.clone());
+        if let Some(Adapter { down, up, rank, factor, .. }) = self.adapters.iter().find(|adapter| adapter.weight == id) {
+            let (down, up) = (learner.weight(*down, 0..*rank), learner.weight(*up, rows));
+            let inputs = down.len() / rank;
+            for (row, up) in numbers.chunks_exact_mut(inputs).zip(up.chunks_exact(*rank)) {
+                for (share, down) in up.iter().zip(down.chunks_exact(inputs)) {
+                    row.iter_mut().zip(down).for_each(|(x, d)| *x += factor * share * d);
+                }
+            }
+        }
+        numbers
     }
 
     /// The graph of these heads over one trunk, and what each gives.
@@ -131,6 +172,7 @@ impl Learnable {
             parts,
             fixed: self.fixed.clone(),
             made: std::mem::take(&mut other.made),
+            adapters: Vec::new(),
         };
         self.weights = together;
         Ok(())

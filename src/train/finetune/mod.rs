@@ -70,7 +70,10 @@ impl Finetuning {
             alone: true,
         };
         head::describe(&mut config, problem, &labels);
-        let model = Learnable::new(&config, folder.weights, fresh)?;
+        let mut model = Learnable::new(&config, folder.weights, fresh.clone())?;
+        if settings.lora_rank > 0 {
+            model.adapt(settings.lora_rank, (settings.lora_alpha / settings.lora_rank as f64) as f32, &fresh);
+        }
         let limit = read::limit(&tokenizer, model.sizes().positions, &settings)?;
         let mut examples =
             read::examples(data, &read::Reading { problem, labels: &labels, tokenizer: &tokenizer, limit, settings: &settings })?;

@@ -33,6 +33,10 @@ pub struct FinetuneSettings {
     pub max_length: Option<usize>,
     /// Tokens that neighbouring windows of a long text share.
     pub overlap: usize,
+    /// Rows of the small matrices that learn in place of the trunk's; 0: the trunk learns itself.
+    pub lora_rank: usize,
+    /// What their product is multiplied by, times the rank.
+    pub lora_alpha: f64,
     /// How classes weigh.
     pub class_weights: ClassWeights,
     /// How much of the cost is a teacher's, and how much its answers are softened.
@@ -63,6 +67,8 @@ impl Default for FinetuneSettings {
             evaluations: 1,
             max_length: None,
             overlap: 64,
+            lora_rank: 0,
+            lora_alpha: 16.0,
             class_weights: ClassWeights::None,
             teacher_share: 0.5,
             temperature: 2.0,
@@ -103,6 +109,8 @@ impl FinetuneSettings {
             },
         },
         count!(overlap in overlap, 0, "a number of tokens", "Tokens that neighbouring windows of a long text share (extract); 64 if not given"),
+        count!(lora_rank in lora_rank, 0, "a number", "LoRA: small matrices of this rank learn beside the layers' own, which stay, and are added to them in what is written; 0 and if not given: the layers learn"),
+        real!(lora_alpha in lora_alpha, 0.001..=10_000.0, "a number above 0", "LoRA: what their product is multiplied by, times the rank; 16 if not given"),
         Setting {
             name: "class_weights",
             values: "none, balanced, or numbers with commas between them",

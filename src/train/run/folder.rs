@@ -112,7 +112,7 @@ impl Companions {
         let bytes = |plan: &TensorPlan| {
             let (id, part) = places[plan.name.as_str()];
             let width = model.weights()[id.0].tensors[0].row_len();
-            Ok(Bytes::owned(bytes_of(&part.taken(&learner.weight(id, part.rows.clone()), width))))
+            Ok(Bytes::owned(bytes_of(&part.taken(&model.learned(learner, id, part.rows.clone()), width))))
         };
         safetensors::write(&mut file, &plans, bytes, |_| {}).map_err(|e| e.within(target.display()))?;
         file.commit()?;

@@ -61,7 +61,7 @@ impl From<Learning> for Made {
 pub(super) fn learn(model: &Learnable, graph: &Graph, goals: &[Goal], rates: Rates, settings: &RunSettings) -> Result<Made> {
     let layers = LayerRates::new(model, settings.layer_decay, settings.freeze)?;
     let kept = if settings.recompute { model.hidden_states() } else { &[] };
-    let course = Course { weights: model.weights().len(), learns: &|id| layers.learns(id), rates, kept };
+    let course = Course { weights: model.weights().len(), learns: &|id| layers.learns(id), rates, kept, adapters: model.adapters() };
     let none = |what| Error::new(ErrorKind::Unsupported, format!("family {}: nothing learns over {what}", model.family()));
     learning(graph, goals, &course).map(Made::from).map_err(none)
 }

@@ -104,7 +104,7 @@ struct Run {
 fn start(model: &Model, last: ValueId, loss: Loss, rates: Rates, lengths: &[usize], isa: &str, threads: usize) -> Run {
     let batch = batch(lengths);
     let lesson = lesson(model, last, loss, &batch);
-    let course = Course { weights: model.weights.len(), learns: &|_| true, rates, kept: &[] };
+    let course = Course { weights: model.weights.len(), learns: &|_| true, rates, kept: &[], adapters: &[] };
     let learning = learning(&model.graph, &[Goal { value: last, loss, target: 0 }], &course).unwrap();
     let learner = Learner::new(&model.weights, Some(isa), threads).unwrap();
     Run { learner, learning, batch: Arc::new(batch), lesson: Arc::new(lesson) }
