@@ -345,7 +345,7 @@ fn memory_of_bert_base() {
     let learner = Learner::new(model.weights(), None, 2).unwrap();
     for (name, kept) in [("all values kept", &[][..]), ("layers computed again", model.hidden_states())] {
         let rates = Rates { hidden: 0.1, attention: 0.1, head: 0.1 };
-        let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept };
+        let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept, adapters: &[] };
         let made = learning(&graph, &goals, &course).unwrap();
         println!("{name}: {:.0} MB", learner.needs(&made.graph, &batch).unwrap() as f64 * 4e-6);
     }

@@ -7,7 +7,7 @@ use clap::builder::ArgAction;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::super::output::Out;
-use super::super::{Outcome, Verb, flags};
+use super::super::{Failure, Outcome, Verb, flags};
 use super::labelled;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::atomic::AtomicFile;
@@ -52,7 +52,7 @@ fn build(command: Command) -> Command {
                 .value_name("SPLIT")
                 .default_value("test")
                 .help("Of a folder of documents and queries: which judgements"),
-            path("run", "FILE", "rerank: the documents of each query to put in order, a run as TREC has it; all documents without one"),
+            path("run", "FILE", "rerank, encode: the documents of each query to put in order, a run as TREC has it. Without one: rerank those that are judged, encode all"),
             path("predictions", "FILE", "Write what the model says of each example, a JSON object a line"),
             path("report", "FILE", "Write figures, confusions and errors as a page"),
             Arg::new("json").long("json").action(ArgAction::SetTrue).help("Figures as one JSON object"),
@@ -74,6 +74,12 @@ fn evaluate(matches: &ArgMatches) -> Outcome {
     flags::apply(ReadSettings::SETTINGS, &mut read, matches)?;
     flags::apply(Options::SETTINGS, &mut options, matches)?;
     flags::apply(Request::SETTINGS, &mut request, matches)?;
+    let inputs = [path("data"), path("run")];
+    for (name, other) in [("predictions", "report"), ("report", "predictions")] {
+        if let Some(file) = path(name).filter(|file| inputs.contains(&Some(file)) || path(other) == Some(file)) {
+            return Err(Failure::Usage(format!("--{name} {}: that file is another one of this command's", file.display())));
+        }
+    }
     let task = labelled::task_of(matches)?;
     let split = matches.get_one::<String>("split").map_or("test", String::as_str);
     let (data, told) = Data::read(task, path("data").unwrap_or(Path::new("")), split, &read)?;

@@ -13,7 +13,7 @@ use crate::tasks::{Model, Options, Precision, Request};
 use crate::train::evaluate::evaluate;
 use crate::train::finetune::{Data, FinetuneSettings, Finetuning, Task};
 use crate::train::labelled::ReadSettings;
-use crate::train::run::{Figures, RunSettings, copy_model};
+use crate::train::run::{Figures, RunSettings, begun, copy_model};
 use crate::train::team::Team;
 
 pub(in super::super) const VERB: Verb = Verb {
@@ -103,10 +103,21 @@ fn runs<'r>(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<imp
     if asked.dev.is_none() {
         return Err(Failure::Usage("--rates needs --dev, by which the best is chosen".to_owned()));
     }
+    let rates: Vec<&String> = rates.collect();
+    // Before the first run: a wrong one should not be found after hours.
+    for (i, rate) in rates.iter().enumerate() {
+        settings.set("rate", rate)?;
+        if rates[..i].contains(rate) {
+            return Err(Failure::Usage(format!("--rates has {rate} twice")));
+        }
+    }
     let mut best: Option<(PathBuf, f64)> = None;
     for rate in rates {
         settings.set("rate", rate)?;
         let (folder, merit) = one(asked, settings.clone(), &out.join(format!("rate-{rate}")))?;
+        if run::is_stopped() {
+            return Ok(());
+        }
         let merit = merit.unwrap_or(f64::NEG_INFINITY);
         if asked.team.leads() {
             let _ = writeln!(std::io::stderr(), "rate {rate}: {} {merit:.4}", asked.task.merit);
@@ -138,7 +149,10 @@ fn tell(asked: &Asked<'_>, folder: &Path) -> Outcome {
 
 /// One run; the folder of its best model, and how good that is.
 fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path) -> Result<(PathBuf, Option<f64>)> {
-    run::refuse_taken(out, asked.resume)?;
+    // Of several rates some may not have begun.
+    let resume = asked.resume && (begun(out) || !out.exists());
+    let resume = resume && out.exists();
+    run::refuse_taken(out, resume)?;
     let (data, skipped) = Data::read(asked.task, asked.train, "train", &asked.read)?;
     labelled::tell_skipped(&skipped);
     let held_out = asked.dev.map(|dev| Data::read(asked.task, dev, "dev", &asked.read)).transpose()?;
@@ -153,9 +167,10 @@ fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path) -> Result<(Pat
     let team = &asked.team;
     if team.leads() {
         run::tell_made(finetuning.made());
+        labelled::tell_skipped(finetuning.left_out());
         let (examples, steps) = finetuning.size();
         let _ = writeln!(std::io::stderr(), "{examples} examples, {steps} steps");
     }
-    let merit = run::go(out, asked.resume, log_every, team, |stop, watch| finetuning.run(out, asked.resume, team, stop, watch))?;
+    let merit = run::go(out, resume, log_every, team, |stop, watch| finetuning.run(out, resume, team, stop, watch))?;
     Ok((out.join(if asked.dev.is_some() { "best" } else { "model" }), merit))
 }

@@ -104,9 +104,15 @@ pub(super) fn go<T>(
     Ok(done)
 }
 
+static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// Whether Ctrl-C was pressed.
+pub(super) fn is_stopped() -> bool {
+    STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
+}
+
 /// A switch that the first Ctrl-C sets; the same for all runs of a command.
 fn stop_at_interrupt() -> Result<Arc<AtomicBool>> {
-    static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     if let Some(stop) = STOP.get() {
         return Ok(Arc::clone(stop));
     }

@@ -48,7 +48,9 @@ pub fn evaluate(model: &Model, task: &Task, data: &Data, request: &Request) -> R
         (Problem::Embed, Data::Texts(rows)) => pairs::vectors(model, rows, request),
         (Problem::Choose, Data::Choices(questions)) => pairs::choices(model, questions, request),
         (Problem::Embed, Data::Triplets(triplets)) => pairs::belonging(model, triplets, request),
-        (Problem::Rank | Problem::Embed, Data::Collection(collection)) => pairs::collection(model, collection, None, request),
+        // To read each document with each query takes hours; those that are judged say how well they are ordered.
+        (Problem::Rank, Data::Collection(collection)) => pairs::collection(model, collection, Some(&pairs::judged(collection)), request),
+        (Problem::Embed, Data::Collection(collection)) => pairs::collection(model, collection, None, request),
         (Problem::Tag, Data::Sentences(sentences)) => words::tags(model, sentences, request),
         (Problem::Extract, Data::Questions(questions)) => questions::answers(model, questions, request),
         _ => fail(ErrorKind::InvalidArgument, format!("task {}: these are no examples of it", task.name)),

@@ -1,6 +1,6 @@
 //! How well are documents ranked, and do vectors say which texts are alike?
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
@@ -58,6 +58,13 @@ pub(super) fn choices(model: &Model, questions: &[Choices], request: &Request) -
     }
     let accuracy = right as f64 / questions.len().max(1) as f64;
     Ok(Outcome::new(Figures::of(1.0 - accuracy, vec![("accuracy", accuracy)]), predictions))
+}
+
+/// The documents that are judged, for each query.
+pub(super) fn judged(collection: &Collection) -> Run {
+    let known: HashSet<&str> = collection.documents.iter().map(|document| document.id.as_str()).collect();
+    let own = |ids: &BTreeMap<String, i64>| ids.keys().filter(|id| known.contains(id.as_str())).map(|id| (id.clone(), 0.0)).collect();
+    collection.judgements.iter().map(|(query, ids)| (query.clone(), own(ids))).collect()
 }
 
 /// Documents in the order of their scores for each query: all of them, or those that `candidates` has for it.
@@ -130,7 +137,10 @@ pub(super) fn vectors(model: &Model, rows: &[Row], request: &Request) -> Result<
     let said: Vec<f64> = first.iter().zip(&second).map(|(a, b)| dot(a, b)).collect();
     let told = rows.iter().zip(&said).map(|(row, said)| json!({"text": row.text, "pair": row.pair, "right": number_of(row), "said": said}));
     let gold: Vec<f64> = rows.iter().map(number_of).collect();
-    Ok(Outcome::new(agreement(&gold, &said)?, told.collect()))
+    let mut figures = agreement(&gold, &said)?;
+    // A cosine and a number need not be of one scale.
+    figures.named.retain(|(name, _)| name != "squared_error");
+    Ok(Outcome::new(figures, told.collect()))
 }
 
 /// Whether the text that belongs to one is nearest to it, among those that belong to all others and its own negatives.

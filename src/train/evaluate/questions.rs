@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::Outcome;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::tasks::{Model, Request, Truncation};
 use crate::train::labelled::questions::Questions;
 use crate::train::metrics::answers::{Answered, Rules, evaluate};
@@ -17,7 +17,14 @@ pub(super) fn answers(model: &Model, questions: &Questions, request: &Request) -
     let mut said: Vec<(String, f64)> = Vec::new();
     for question in &questions.questions {
         let context: &str = &questions.contexts[question.context];
-        let found = model.extract(&question.text, &[context], &request).map_err(|e| e.within(format!("question {}", question.id)))?;
+        let found = match model.extract(&question.text, &[context], &request) {
+            // Nothing is answered to a question that the model cannot read.
+            Err(e) if e.kind() == ErrorKind::TooLong => {
+                said.push((String::new(), 1e9));
+                continue;
+            }
+            found => found.map_err(|e| e.within(format!("question {}", question.id)))?,
+        };
         let found = &found.contexts[0];
         let best = found.answers.first();
         let odds = f64::from(found.no_answer_logit) - best.map_or(f64::NEG_INFINITY, |answer| f64::from(answer.logit));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Outcome;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result, fail};
 use crate::tasks::{Classified, Model, Request, Score};
 use crate::train::labelled::{ClassNames, Row, Target};
 use crate::train::metrics::classes::Confusion;
@@ -88,6 +88,9 @@ pub(super) fn sets(model: &Model, rows: &[Row], request: &Request) -> Result<Out
 /// A number.
 pub(super) fn numbers(model: &Model, rows: &[Row], request: &Request) -> Result<Outcome> {
     let answers = answers(model, rows, request)?;
+    if let Some(several) = answers.iter().map(|answer| answer.labels.len()).find(|labels| *labels != 1) {
+        return fail(ErrorKind::InvalidArgument, format!("the model tells {several} labels apart: it does not measure"));
+    }
     let said: Vec<f64> = answers.iter().map(|answer| answer.labels.first().map_or(0.0, |label| f64::from(label.logit))).collect();
     let gold: Vec<f64> = rows.iter().map(number_of).collect();
     let predictions = rows.iter().zip(gold.iter().zip(&said)).map(|(row, (gold, said))| told(row, json!(gold), json!(said))).collect();

@@ -15,6 +15,7 @@ pub mod task;
 mod teacher;
 pub mod vectors;
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -39,6 +40,7 @@ pub use task::{Problem, TASKS, Task};
 /// A model being fine-tuned.
 pub struct Finetuning {
     run: Run<Tuned>,
+    left_out: Vec<String>,
 }
 
 impl Finetuning {
@@ -59,14 +61,14 @@ impl Finetuning {
         let tokenizer = super::open_tokenizer(from)?;
         let folder = huggingface::open(&source)?;
         let (mut config, problem) = (folder.config, task.problem);
-        let (labels, same) = head::in_order(&config, data.labels(problem, held_out.as_ref())?);
+        let (labels, same) = head::in_order(&config, problem, data.labels(problem, held_out.as_ref())?);
         let deviation = config["initializer_range"].as_f64().unwrap_or(DEVIATION) as f32;
         let fresh = Fresh {
             seed: settings.run.seed,
             deviation,
             heads: problem.head().into_iter().collect(),
             labels: problem.outputs(&labels),
-            anew: !same && !labels.is_empty(),
+            anew: !same,
             alone: true,
         };
         head::describe(&mut config, problem, &labels);
@@ -75,25 +77,35 @@ impl Finetuning {
             model.adapt(settings.lora_rank, (settings.lora_alpha / settings.lora_rank as f64) as f32, &fresh);
         }
         let limit = read::limit(&tokenizer, model.sizes().positions, &settings)?;
-        let mut examples =
-            read::examples(data, &read::Reading { problem, labels: &labels, tokenizer: &tokenizer, limit, settings: &settings })?;
+        let reading =
+            read::Reading { problem, labels: &labels, tokenizer: &tokenizer, limit, settings: &settings, left_out: RefCell::default() };
+        let mut examples = read::examples(data, &reading)?;
+        let left_out = reading.left_out.take();
         if let Some(teacher) = teacher {
             teacher::teach(teacher, data, &labels, &mut examples)?;
         }
         let run = settings.run_of(examples.len())?;
         let targets = Targets::new(problem, labels.len(), &examples, settings.clone())?;
+        if targets.compares_all() && run.batch < 2 {
+            return fail(ErrorKind::InvalidArgument, "batch 1: vector_loss contrast compares each text with the others of a batch");
+        }
         let learning = learns(&model, problem, &targets, &config, &settings)?;
         let mut companions = Companions::new(config, &source)?;
         if problem == Problem::Embed {
             vectors::companions(&mut companions, &source, model.sizes().hidden)?;
         }
         let subject = Tuned { learning, examples, held_out, task, targets, run: run.clone() };
-        Ok(Finetuning { run: Run::new(subject, model, companions, run)? })
+        Ok(Finetuning { run: Run::new(subject, model, companions, run)?, left_out })
     }
 
     /// Names of tensors that were made: the task's head, where the checkpoint has none for these labels.
     pub fn made(&self) -> &[String] {
         self.run.model.made()
+    }
+
+    /// Examples that the model cannot read, and why.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// How many examples there are to learn from, and how many steps they make.

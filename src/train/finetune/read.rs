@@ -1,5 +1,6 @@
 //! From labelled rows to what a model reads: token ids, and what is right for them.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use super::FinetuneSettings;
@@ -22,6 +23,8 @@ pub(super) struct Reading<'a> {
     pub tokenizer: &'a Tokenizer,
     pub limit: Limit,
     pub settings: &'a FinetuneSettings,
+    /// Examples that the model cannot read, and why.
+    pub left_out: RefCell<Vec<String>>,
 }
 
 /// The length of sequences: what the settings say, or the most that tokenizer and model take.
@@ -61,6 +64,9 @@ impl Reading<'_> {
         let sequences = encoded.windows.iter().map(Text::from).collect();
         let answer = match &row.target {
             Some(Target::Class(name)) => Answer::Class(self.number(name)?),
+            Some(Target::Number(number)) if !(*number as f32).is_finite() => {
+                return fail(ErrorKind::InvalidFile, format!("the number {number:e} does not fit 32 bits"));
+            }
             Some(Target::Number(number)) => Answer::Numbers(vec![*number as f32]),
             Some(Target::Classes(names)) => {
                 let mut answers = vec![0.0; self.labels.len()];
@@ -111,7 +117,13 @@ impl Reading<'_> {
             }
             let text = self.tokenizer.content(&question.text)?;
             let encoded = self.tokenizer.encode_contents(&text, Some(&contexts[question.context]), &limit);
-            let encoded = encoded.map_err(|e| e.within(format!("question {}", question.id)))?;
+            let encoded = match encoded {
+                Err(e) if e.kind() == ErrorKind::TooLong => {
+                    self.left_out.borrow_mut().push(format!("question {}: {}", question.id, e.message()));
+                    continue;
+                }
+                encoded => encoded.map_err(|e| e.within(format!("question {}", question.id)))?,
+            };
             for window in &encoded.windows {
                 let span = place.as_ref().and_then(|bytes| tokens_of(window, bytes)).unwrap_or([0, 0]);
                 examples.push(Example::new(vec![Text::from(window)], Answer::Span(span)));
