@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::folder::bytes_of;
 use crate::engine::cpu::{Learner, LearningState};
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::formats::atomic::AtomicFolder;
+use crate::formats::atomic::{AtomicFile, AtomicFolder};
 use crate::formats::{Source, TensorPlan, huggingface, safetensors};
 use crate::quant::{Bytes, Dtype};
 
@@ -31,6 +31,9 @@ pub(super) struct Progress {
     /// Evaluations since then.
     #[serde(default)]
     pub without_gain: u64,
+    /// The step of the last one.
+    #[serde(default)]
+    pub evaluated: u64,
     /// The settings that decide the run.
     pub settings: String,
 }
@@ -84,6 +87,15 @@ pub(super) fn save(out: &Path, progress: &Progress, learner: &Learner, keep: usi
         std::fs::remove_dir_all(&path).map_err(|e| refused(&path, e))?;
     }
     Ok(())
+}
+
+/// Notes in the checkpoint of a step what has become known since it was written.
+pub(super) fn note(out: &Path, progress: &Progress) -> Result<()> {
+    let path = folder_of(out, progress.step).join(RUN);
+    let text = serde_json::to_vec_pretty(progress).map_err(|e| Error::new(ErrorKind::InvalidArgument, e.to_string()))?;
+    let mut file = AtomicFile::replacing(&path)?;
+    file.write_all(&text).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", path.display())))?;
+    file.commit()
 }
 
 /// Takes up the last checkpoint of the run in `out`.

@@ -125,6 +125,10 @@ impl<S: Subject> Run<S> {
         }
         team.agree("command or corpus", || progress.settings.clone().into_bytes())?;
         team.agree("model or checkpoint", || bytes_of(self.learner.state().numbers))?;
+        // It may have ended while it was evaluated.
+        if resume && self.is_due(&progress) {
+            self.evaluate(out, team, &mut progress, watch)?;
+        }
         let (started, tokens_before) = (Instant::now(), progress.tokens);
         let mut saved = progress.step;
         while progress.step < self.settings.steps && !self.is_enough(&progress) && !team.any(stop.load(Ordering::Relaxed)) {
@@ -146,18 +150,28 @@ impl<S: Subject> Run<S> {
                 }
             }
             let last = progress.step == self.settings.steps;
-            if progress.step % self.settings.evaluate_every == 0 || last {
-                self.evaluate(out, team, &mut progress, watch)?;
-            }
+            // What was learned is safe before it is tried, which may take long or fail.
             if progress.step % self.settings.save_every == 0 || last {
                 self.save(out, team, &progress, watch)?;
                 saved = progress.step;
+            }
+            if self.is_due(&progress) {
+                self.evaluate(out, team, &mut progress, watch)?;
+                if saved == progress.step && team.leads() {
+                    checkpoint::note(out, &progress)?;
+                }
             }
         }
         if saved != progress.step || progress.step == 0 {
             self.save(out, team, &progress, watch)?;
         }
         Ok(progress.best)
+    }
+
+    /// Whether the model as it is now should be tried, and has not been.
+    fn is_due(&self, progress: &Progress) -> bool {
+        let step = progress.step;
+        step > progress.evaluated && (step.is_multiple_of(self.settings.evaluate_every) || step == self.settings.steps)
     }
 
     /// Whether the model has not become better for so long that it will not.
@@ -233,6 +247,7 @@ impl<S: Subject> Run<S> {
             }
         }
         progress.without_gain += u64::from(!best);
+        progress.evaluated = progress.step;
         watch(Event::Evaluated { step: progress.step, figures, best })
     }
 }
