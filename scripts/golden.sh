@@ -10,10 +10,9 @@ cd "$(dirname "$0")/.."
 .venv/bin/python tests/golden/make/families.py
 .venv/bin/python tests/golden/make/heads.py
 .venv/bin/python tests/golden/make/family_heads.py
-.venv/bin/python tests/golden/make/learning.py
-.venv/bin/python tests/golden/make/objectives.py
 .venv/bin/python tests/golden/make/fill_mask.py
 .venv/bin/python tests/golden/make/learning.py
+.venv/bin/python tests/golden/make/objectives.py
 .venv/bin/python tests/golden/make/optimisers.py
 .venv/bin/python tests/golden/make/sparse.py
 .venv/bin/python tests/golden/make/entities.py
