@@ -97,7 +97,7 @@ fn finetune(matches: &ArgMatches) -> Outcome {
 /// One run, or one for each rate; tells of the best model.
 fn runs<'r>(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<impl Iterator<Item = &'r String>>, out: &Path) -> Outcome {
     let Some(rates) = rates else {
-        let (folder, _) = one(asked, settings, out)?;
+        let (folder, _) = one(asked, settings, out, asked.resume)?;
         return tell(asked, &folder);
     };
     if asked.dev.is_none() {
@@ -114,7 +114,9 @@ fn runs<'r>(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<imp
     let mut best: Option<(PathBuf, f64)> = None;
     for rate in rates {
         settings.set("rate", rate)?;
-        let (folder, merit) = one(asked, settings.clone(), &out.join(format!("rate-{rate}")))?;
+        let folder = out.join(format!("rate-{rate}"));
+        // Some may not have begun.
+        let (folder, merit) = one(asked, settings.clone(), &folder, asked.resume && begun(&folder))?;
         if run::is_stopped() {
             return Ok(());
         }
@@ -148,10 +150,7 @@ fn tell(asked: &Asked<'_>, folder: &Path) -> Outcome {
 }
 
 /// One run; the folder of its best model, and how good that is.
-fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path) -> Result<(PathBuf, Option<f64>)> {
-    // Of several rates some may not have begun.
-    let resume = asked.resume && (begun(out) || !out.exists());
-    let resume = resume && out.exists();
+fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path, resume: bool) -> Result<(PathBuf, Option<f64>)> {
     run::refuse_taken(out, resume)?;
     let (data, skipped) = Data::read(asked.task, asked.train, "train", &asked.read)?;
     labelled::tell_skipped(&skipped);
