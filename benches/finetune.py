@@ -44,12 +44,14 @@ def numbers(path, rows):
 
 
 def sentences(path, rows):
-    blocks = Path(path).read_text(encoding="utf-8").strip().split("\n\n")
-    found = []
-    for block in blocks[:rows] if rows else blocks:
-        words = [line.split("\t") for line in block.split("\n") if line.strip()]
-        found.append(dict(tokens=[w[0] for w in words], tags=[w[-1] for w in words]))
-    return found
+    found = [[]]
+    for line in Path(path).read_text(encoding="utf-8").splitlines():
+        if line.strip():
+            found[-1].append(line.split("\t"))
+        elif found[-1]:
+            found.append([])
+    found = [dict(tokens=[w[0] for w in words], tags=[w[-1].strip() for w in words]) for words in found if words]
+    return found[:rows] if rows else found
 
 
 TASKS = {
