@@ -2,7 +2,7 @@
 //!
 //! Every process has the whole model and makes every step's examples, runs its share of them, and adds up gradients and costs with the others, in the order of
 //! their ranks: all then have the same sums to the bit, move their weights alike, and the same number of processes ends with the same bits each
-//! time. The first one alone writes and tells. [`Exchange`] is what is asked of MPI ([`mpi`]; the feature `mpi`).
+//! time. The first one alone writes and tells. [`Exchange`] is what is asked of MPI (`mpi.rs`; the feature `mpi`).
 
 #[cfg(feature = "mpi")]
 mod mpi;
