@@ -75,10 +75,10 @@ def ours(args, task, train, dev, seed, scratch):
     steps = [e for e in events if e["event"] == "step"]
     tokens = sum(e["tokens"] for e in steps)
     int8 = dict(pair.rsplit(" ", 1) for pair in told.stdout.splitlines()[1].removeprefix("int8: ").split("  "))
-    return score, tokens / steps[-1]["tokens_per_second"] if len(steps) == 1 else sum_of_steps(events), tokens, float(int8[task["figure"]])
+    return score, seconds_of(events), tokens, float(int8[task["figure"]])
 
 
-def sum_of_steps(events):
+def seconds_of(events):
     """Seconds of the steps alone: what was seen of the clock at each step, less what evaluations took."""
     # tokens_per_second counts from the beginning, evaluations too; the steps of the first epoch come before any.
     first = []

@@ -8,6 +8,7 @@ use super::Outcome;
 use super::texts::{agreement, number_of};
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::tasks::{Model, Request};
+use crate::train::finetune::vectors::dot;
 use crate::train::labelled::Row;
 use crate::train::labelled::choices::Choices;
 use crate::train::labelled::retrieval::{Collection, Document};
@@ -116,10 +117,6 @@ pub fn collection(model: &Model, collection: &Collection, candidates: Option<&Ru
     let named: Vec<(String, f64)> = scores.means.iter().map(|(measure, mean)| (measure.name(), *mean)).collect();
     let loss = 1.0 - named.first().map_or(0.0, |(_, mean)| *mean);
     Ok(Outcome::new(Figures::of(loss, named), predictions))
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The vectors of texts, of length 1.

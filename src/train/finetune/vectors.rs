@@ -129,7 +129,8 @@ pub(super) fn companions(companions: &mut Companions, source: &Source, hidden: u
     Ok(())
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// The sum of the products.
+pub(in crate::train) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
