@@ -31,6 +31,7 @@ cd "$(dirname "$0")/.."
 .venv-late/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-late.txt
 .venv-late/bin/python tests/golden/make/late.py
 .venv/bin/python tests/golden/make/tokenizer.py
+.venv/bin/python tests/golden/make/bindings.py
 .venv/bin/python tests/golden/make/gguf_files.py
 .venv/bin/python tests/golden/make/checkpoints.py
 .venv/bin/python tests/golden/make/checkpoints_tensorflow.py
