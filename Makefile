@@ -21,7 +21,7 @@ MSRV := $(shell sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
 
 BOOTSTRAP = @CARGO="$(CARGO)" sh scripts/bootstrap.sh
 
-.PHONY: help demo lib cli test check bench install header msrv golden model clean
+.PHONY: help demo lib cli test bindings check bench install header msrv golden model clean
 
 help: ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -48,6 +48,9 @@ test: ## Run every test; those that need what this machine lacks say SKIPPED and
 	$(BOOTSTRAP) cc c++ readelf nm pip
 	@sh scripts/model.sh || echo "make: without models/minilm the tests of the real model are skipped" >&2
 	$(CARGO) test --no-fail-fast -- --show-output
+
+bindings: lib ## Build and test the bindings of every language (BINDINGS="cpp go" for some)
+	@LIBCLOZE="$(CLIB)/release" TARGET="$(TARGET)" sh scripts/bindings.sh $(BINDINGS)
 
 check: ## What a change must pass: format, lints, tests, documentation, installation
 	$(BOOTSTRAP) cc c++ readelf nm pip pkg-config mpicc mpirun libclang
