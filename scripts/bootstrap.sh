@@ -12,6 +12,7 @@ present() {
     c++) command -v c++ >/dev/null && printf '#include <string>\nint main(){return 0;}\n' | c++ -x c++ -fsyntax-only - 2>/dev/null ;;
     pip) python3 -m pip --version >/dev/null 2>&1 ;;
     venv) python3 -c 'import venv, ensurepip' >/dev/null 2>&1 ;;
+    nlohmann-json) echo '#include <nlohmann/json.hpp>' | c++ -std=c++17 -x c++ -E - >/dev/null 2>&1 ;;
     # Bindings are made with it when they are compiled.
     libclang) [ -n "${LIBCLANG_PATH:-}" ] || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null ;;
@@ -29,6 +30,10 @@ packages() {
     pkg-config) echo pkg-config ;;
     mpicc | mpirun) echo libopenmpi-dev openmpi-bin ;;
     libclang) echo libclang-dev ;;
+    nlohmann-json) echo nlohmann-json3-dev ;;
+    abidiff | abidw) echo abigail-tools ;;
+    go) echo golang ;;
+    dpkg-deb) echo dpkg ;;
     *) echo "$1" ;;
     esac
 }

@@ -22,7 +22,7 @@ export LD_LIBRARY_PATH="$work/usr/lib"
 "$work/dynamic" "$model" "a text" "another" >"$work/one"
 "$work/static" "$model" "a text" "another" >"$work/two"
 cmp "$work/one" "$work/two"
-"$work/search" "$model" "a query" "a passage" >/dev/null
+"$work/search" "$model" examples/demo/passages.txt "a query" >/dev/null
 "$work/usr/bin/cloze" encode -m "$model" "a text" >/dev/null
 "$work/usr/bin/cloze-train" --version >/dev/null
 echo "check-install: the installed library serves C and C++ programs, linked dynamically and statically"

@@ -1,100 +1,72 @@
-// Find the passages that answer a query, best first.
+// Find the lines of a text file that answer a query: search all of them by vectors, then let a reranker read the best ones.
 //
 //     c++ -std=c++17 search.cpp -lcloze -o search
-//     ./search models/minilm
-//     ./search models/minilm "a query" "a passage" "another passage"
+//     ./search models/minilm examples/demo/passages.txt "how much is postage"
+//     ./search models/minilm examples/demo/passages.txt "how much is postage" a-cross-encoder
+//
+// Without a reranker the vectors' own order stands. A long file is encoded once; the vectors stay in memory.
 
-#include <cloze.h>
+#include <cloze.hpp>
 
 #include <algorithm>
 #include <cstdio>
-#include <memory>
+#include <fstream>
 #include <numeric>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-// Each handle is freed by its own function.
-template <typename T, void (*free_handle)(T *)>
-struct Free {
-    void operator()(T *handle) const { free_handle(handle); }
-};
-template <typename T, void (*free_handle)(T *)>
-using Handle = std::unique_ptr<T, Free<T, free_handle>>;
+static constexpr std::size_t CANDIDATES = 20, SHOWN = 5;
 
-using Error = Handle<cloze_error, cloze_error_free>;
-using Request = Handle<cloze_request, cloze_request_free>;
-
-// A status as an exception.
-void check(cloze_status status, const Error &error) {
-    if (status != CLOZE_OK) throw std::runtime_error(cloze_error_message(error.get(), nullptr));
+static std::vector<std::string> lines_of(const std::string &path) {
+    std::ifstream file(path);
+    if (!file) throw cloze::Error(CLOZE_IO, path + ": cannot be read");
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(file, line);)
+        if (!line.empty()) lines.push_back(line);
+    return lines;
 }
 
-class Model {
-public:
-    explicit Model(const std::string &path) {
-        cloze_model *model = nullptr;
-        Error error(cloze_error_new());
-        check(cloze_model_load(path.c_str(), nullptr, &model, error.get()), error);
-        model_.reset(model);
+// The lines nearest to the query, best first. Vectors have length 1, so that a product is a cosine.
+static std::vector<cloze::Ranked> search(const cloze::Model &model, const std::string &query, const std::vector<std::string> &lines) {
+    cloze::Vectors all = model.encode(lines, {{"normalize", true}}).value();
+    cloze::Vectors wanted = model.encode({query}, {{"normalize", true}}).value();
+    std::vector<cloze::Ranked> found;
+    for (std::size_t i = 0; i < lines.size(); i++) {
+        cloze::Span<const float> line = all.vector(i), asked = wanted.vector(0);
+        float cosine = std::inner_product(line.begin(), line.end(), asked.begin(), 0.0f);
+        found.push_back({i, cosine, cosine});
     }
+    std::size_t kept = std::min(found.size(), CANDIDATES);
+    auto better = [](const cloze::Ranked &a, const cloze::Ranked &b) { return a.score > b.score; };
+    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept), found.end(), better);
+    found.resize(kept);
+    return found;
+}
 
-    // One vector of length 1 a text, one after another: the product of two is their cosine.
-    std::vector<float> encode(const std::vector<std::string> &texts) const {
-        Error error(cloze_error_new());
-        Request request(cloze_request_new());
-        check(cloze_request_set(request.get(), "normalize", "true", error.get()), error);
-
-        std::vector<const char *> starts;
-        std::vector<std::size_t> lengths;
-        for (const std::string &text : texts) {
-            starts.push_back(text.data());
-            lengths.push_back(text.size());
-        }
-        std::size_t bytes = 0;
-        check(cloze_encode_size(model_.get(), request.get(), texts.size(), &bytes, error.get()), error);
-        std::vector<float> vectors(bytes / sizeof(float));
-        check(cloze_encode(model_.get(), request.get(), starts.data(), lengths.data(), texts.size(), vectors.data(), bytes, &bytes, nullptr, error.get()), error);
-        return vectors;
-    }
-
-private:
-    Handle<cloze_model, cloze_model_free> model_;
-};
-
-void search(const Model &model, const std::string &query, const std::vector<std::string> &passages) {
-    std::vector<float> wanted = model.encode({query});
-    std::vector<float> found = model.encode(passages);
-
-    std::vector<std::pair<float, const std::string *>> ranked;
-    for (std::size_t i = 0; i < passages.size(); i++) {
-        float cosine = std::inner_product(wanted.begin(), wanted.end(), found.begin() + static_cast<std::ptrdiff_t>(i * wanted.size()), 0.0f);
-        ranked.emplace_back(cosine, &passages[i]);
-    }
-    std::sort(ranked.begin(), ranked.end(), [](const auto &a, const auto &b) { return a.first > b.first; });
-    for (const auto &[score, passage] : ranked) std::printf("%.3f  %s\n", static_cast<double>(score), passage->c_str());
+// The same lines in the order of a model that reads query and line together, for at most a second.
+static std::vector<cloze::Ranked> rerank(const cloze::Model &model, const std::string &query, const std::vector<std::string> &lines, const std::vector<cloze::Ranked> &found) {
+    std::vector<std::string_view> candidates;
+    for (const cloze::Ranked &one : found) candidates.push_back(lines[one.document]);
+    // What was ranked when the time was over is better than nothing.
+    std::vector<cloze::Ranked> ranks = model.rerank(query, candidates, {{"deadline_ms", 1000}}).partial().ranks;
+    for (cloze::Ranked &one : ranks) one.document = found[one.document].document;
+    return ranks;
 }
 
 int main(int argc, char **argv) {
-    if (argc < 2 || argc == 3) {
-        std::fprintf(stderr, "usage: %s MODEL [QUERY PASSAGE...]\n", argv[0]);
+    if (argc != 4 && argc != 5) {
+        std::fprintf(stderr, "usage: %s MODEL FILE QUERY [RERANKER]\n", argv[0]);
         return 2;
     }
-    std::string query = "How can I get back into my account?";
-    std::vector<std::string> passages = {
-        "Choose \"Forgotten password\" on the sign-in page and follow the link in the mail.",
-        "Our office is open from Monday to Friday, nine to five.",
-        "Deliveries within the country take two to three working days.",
-        "An account is locked after five failed attempts; it opens again after one hour.",
-    };
-    if (argc > 3) {
-        query = argv[2];
-        passages.assign(argv + 3, argv + argc);
-    }
     try {
-        search(Model(argv[1]), query, passages);
-    } catch (const std::exception &error) {
-        std::fprintf(stderr, "%s\n", error.what());
+        cloze::Model model = cloze::Model::load(argv[1]).value();
+        std::vector<std::string> lines = lines_of(argv[2]);
+        std::vector<cloze::Ranked> found = search(model, argv[3], lines);
+        if (argc == 5) found = rerank(cloze::Model::load(argv[4]).value(), argv[3], lines, found);
+        for (std::size_t i = 0; i < std::min(found.size(), SHOWN); i++)
+            std::printf("%.3f  %s\n", static_cast<double>(found[i].score), lines[found[i].document].c_str());
+    } catch (const cloze::Error &error) {
+        std::fprintf(stderr, "%s: %s\n", error.name(), error.what());
         return 1;
     }
     return 0;

@@ -1,0 +1,3 @@
+module cloze.dev/go
+
+go 1.22
