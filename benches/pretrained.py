@@ -3,7 +3,7 @@
     python benches/pretrained.py CLOZE MODEL TRAIN.jsonl HELD-OUT.jsonl [TEXTS]
 
 CLOZE is the command, MODEL the folder that `cloze-train pretrain` wrote. Of each of TEXTS (300) documents the first 100 tokens are read, and one token in seven of them is
-hidden by [MASK], by lot. Loss is in nats a hidden token. Cloze is asked for all scores of the vocabulary (`fill-mask --top`), so that the loss is from its own answers. Counts
+hidden by [MASK], by lot. Loss is in nats a hidden token. Of the first 30 documents Cloze is asked for all scores of the vocabulary (`fill-mask --top`), so that the loss is from its own answers. Counts
 are those of the tokens of the training text: the unigram loss, and how often the most frequent token is right. Needs torch and transformers.
 """
 
@@ -19,6 +19,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 cloze, folder, train, held_out = sys.argv[1:5]
 TEXTS = int(sys.argv[5]) if len(sys.argv) > 5 else 300
+OURS = 30
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModelForMaskedLM.from_pretrained(folder).eval()
 lot = random.Random(3)
@@ -47,22 +48,26 @@ for line in open(held_out, encoding="utf-8"):
     if len(rows) == TEXTS:
         break
 
-theirs, ours, right, unigram, frequent, asked = 0.0, 0.0, 0, 0.0, 0, 0
+theirs, same, ours, right, unigram, frequent, asked, compared = 0.0, 0.0, 0.0, 0, 0.0, 0, 0, 0
 command = [cloze, "fill-mask", "-m", folder, "--json", "--top", str(vocabulary)]
-said = subprocess.run(command, input="".join(json.dumps(dict(text=text)) + "\n" for text, *_ in rows), check=True, capture_output=True, text=True)
-for (text, masked, hidden, gold), line in zip(rows, said.stdout.splitlines()):
+lines = "".join(json.dumps(dict(text=text)) + "\n" for text, *_ in rows[:OURS])
+said = subprocess.run(command, input=lines, check=True, capture_output=True, text=True).stdout.splitlines()
+for row, (text, masked, hidden, gold) in enumerate(rows):
     with torch.inference_mode():
         logits = model(input_ids=torch.tensor([[tokenizer.cls_token_id, *masked, tokenizer.sep_token_id]])).logits[0]
-    fills = json.loads(line)["fills"]
-    for place, token, fill in zip(hidden, gold, fills):
+    fills = json.loads(said[row])["fills"] if row < OURS else [None] * len(hidden)
+    for place, token, fill in zip(hidden, gold, fills, strict=True):
         scores = torch.log_softmax(logits[place + 1].double(), -1)
         theirs -= float(scores[token])
         right += int(int(scores.argmax()) == token)
-        # A word may be spelled alike by several tokens; the number tells them apart.
-        ours -= math.log(max(next(f["score"] for f in fill if f.get("id", None) == token), 1e-38))
+        if fill:
+            # A word may be spelled alike by several tokens; the number tells them apart.
+            ours -= math.log(max(next(f["score"] for f in fill if f["id"] == token), 1e-38))
+            same -= float(scores[token])
+            compared += 1
         unigram -= math.log((counts[token] + 1) / (total + vocabulary))
         frequent += int(token == most)
         asked += 1
-print(f"{len(rows)} texts, {asked} hidden tokens")
-print(f"masked loss in transformers {theirs / asked:.4f}, in Cloze {ours / asked:.4f}; accuracy {right / asked:.4f}")
+print(f"{len(rows)} texts, {asked} hidden tokens: masked loss in transformers {theirs / asked:.4f}, accuracy {right / asked:.4f}")
 print(f"counts alone: loss {unigram / asked:.4f}; the most frequent token is right {frequent / asked:.4f}")
+print(f"{compared} tokens of the first {OURS} texts: loss in transformers {same / compared:.6f}, in Cloze {ours / compared:.6f}")
