@@ -15,6 +15,8 @@ present() {
     nlohmann-json) echo '#include <nlohmann/json.hpp>' | c++ -std=c++17 -x c++ -E - >/dev/null 2>&1 ;;
     # Bindings are made with it when they are compiled.
     libclang) [ -n "${LIBCLANG_PATH:-}" ] || ls /usr/lib/llvm*/lib/libclang*.so* >/dev/null 2>&1 ;;
+    # A JDK with the header of JNI, not only a runtime.
+    javac) command -v javac >/dev/null && [ -f "$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")/include/jni.h" ] ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }
@@ -34,6 +36,8 @@ packages() {
     abidiff | abidw) echo abigail-tools ;;
     go) echo golang ;;
     dpkg-deb) echo dpkg ;;
+    javac) echo default-jdk-headless ;;
+    mvn) echo maven ;;
     *) echo "$1" ;;
     esac
 }
