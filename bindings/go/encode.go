@@ -46,7 +46,7 @@ func (m *Model) EncodePacked(ctx context.Context, texts []string, settings ...Se
 	return m.encode(ctx, texts, settings)
 }
 
-func (m *Model) encode(ctx context.Context, texts []string, settings []Setting, ) (*Packed, error) {
+func (m *Model) encode(ctx context.Context, texts []string, settings []Setting) (*Packed, error) {
 	var packed *Packed
 	err := m.call(ctx, settings, func(r *request) C.cloze_status {
 		room, status := m.roomFor(r, texts)
