@@ -242,6 +242,16 @@ def test_ctrl_c_stops_a_long_call() -> None:
     assert time.monotonic() - sent < 5, "the call went on"
 
 
+def test_a_long_call_may_come_when_no_thread_can_be_started() -> None:
+    code = """
+        import atexit, sys, cloze
+        model = cloze.Model(sys.argv[1])
+        atexit.register(lambda: print(model.encode(["some words"] * 5000).shape))
+    """
+    said, errors = python(code, TINY).communicate(timeout=60)
+    assert (said, errors) == ("(5000, 48)\n", "")
+
+
 def test_the_process_stays_as_it_was() -> None:
     code = """
         import re, signal, sys, threading

@@ -48,11 +48,18 @@ def _beside(body: Body, asked: Request, flag: Cancel) -> tuple[int, int]:
 
     thread = threading.Thread(target=work, name="cloze call")
     raised: Optional[BaseException] = None
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        # No more threads may be started: the system refuses, or Python is about to end. Then nobody listens.
+        return body(asked.address, error), error
+    except BaseException as why:  # whatever a handler of a signal raises
+        raised = why
+        flag.cancel()
     while thread.is_alive():
         try:
             thread.join(_LOOK)
-        except BaseException as why:  # whatever a handler of a signal raises
+        except BaseException as why:
             raised = raised or why
             flag.cancel()
     if raised is not None:
