@@ -70,6 +70,7 @@ def test_settings_are_words_numbers_and_truth(tiny: cloze.Model) -> None:
     assert (long == tiny.encode("a text", normalize="false", dimensions="8")).all()
     unit = tiny.encode("a text", normalize=True)
     assert unit.shape == (48,) and abs(float(np.linalg.norm(unit)) - 1) < 1e-5
+    assert (tiny.encode("a text", normalize=False, pooling=None, dimensions=8) == long).all()
     assert tiny.dimensions(dimensions=7) == 7
     with pytest.raises(cloze.Error) as caught:
         tiny.encode("a text", colour="red")

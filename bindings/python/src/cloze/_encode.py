@@ -20,6 +20,9 @@ from ._texts import Texts
 _TOO_SMALL = 9
 _STOPPED = (10, 11)
 
+# Sizes of rows that a model remembers.
+_SIZES = 64
+
 # `output` -> the type of an array's numbers. Of `binary`, a byte has eight values, the first one in its highest bit.
 _NUMBERS: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "int8": np.int8, "binary": np.uint8}
 
@@ -27,8 +30,12 @@ _NUMBERS: dict[str, Any] = {"f32": np.float32, "f16": np.float16, "int8": np.int
 class Encoding:
     """One cloze_encode: texts, and what is asked for them."""
 
-    def __init__(self, model: int, texts: Texts, asked: Request, settings: Mapping[str, Setting], positions: int) -> None:
+    def __init__(
+        self, model: int, texts: Texts, asked: Request, settings: Mapping[str, Setting], positions: int, sizes: dict[Any, int]
+    ) -> None:
         self.model = model
+        # What the model said of the bytes of a row, by the words of a request.
+        self.sizes = sizes
         self.texts = texts
         self.asked = asked
         self.output = str(settings.get("output", "f32"))
@@ -58,15 +65,25 @@ class Encoding:
 
     def _shape(self) -> tuple[int, int]:
         """Numbers of a row, and rows: of tokens seldom too few, and what is not written to costs no memory."""
-        size, error = c_size_t(), sentence()
         if not self.of_tokens:
-            check(library.encode_size(self.model, self.asked.address, 1, byref(size), error), error)
-            return size.value // self.numbers.itemsize, self.texts.count
+            return self._row_bytes() // self.numbers.itemsize, self.texts.count
+        size, error = c_size_t(), sentence()
         check(library.model_dimensions(self.model, self.asked.address, byref(size), error), error)
         width = (size.value + 7) // 8 if self.output == "binary" else size.value
         if self.windows:
             return width, 2 * self.texts.size + 16 * self.texts.count
         return width, sum(min(length + 64, self.positions) for length in self.texts.lengths)
+
+    def _row_bytes(self) -> int:
+        known = self.sizes.get(self.asked.items)
+        if known is not None:
+            return known
+        size, error = c_size_t(), sentence()
+        check(library.encode_size(self.model, self.asked.address, 1, byref(size), error), error)
+        if len(self.sizes) >= _SIZES:
+            self.sizes.clear()
+        self.sizes[self.asked.items] = size.value
+        return size.value
 
     def _write(self, buffer: npt.NDArray[np.uint8], wanted: bool, cancel: Optional[Cancel], price: int) -> tuple[int, int, int, Optional[int]]:
         """The call: its status and error, the bytes written, and a report if it is wanted."""

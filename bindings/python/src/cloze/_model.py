@@ -65,7 +65,8 @@ class Model(Opened):
         listed, handle = Texts(as_list(texts), "texts"), self._held()
         if vectors != "text":
             settings["vectors"] = vectors
-        answer = Encoding(handle.address, listed, request(settings, cancel), settings, self._positions).run(out, report, cancel, self._price)
+        encoding = Encoding(handle.address, listed, request(settings, cancel), settings, self._positions, self._sizes)
+        answer = encoding.run(out, report, cancel, self._price)
         if not is_one(texts):
             return answer
         return answer._replace(vectors=answer.vectors[0]) if report else answer[0]

@@ -72,6 +72,7 @@ class Opened:
         per_token = about["layers"] * (4 * width * width + 2 * width * about["intermediate"]) + 50_000
         self._price = per_token // 4
         self._positions: int = about["positions"]
+        self._sizes: dict[Any, int] = {}
 
     # -----------------------------------------------------------------------------------------------------------------
     # Its life

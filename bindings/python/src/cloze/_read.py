@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import byref, c_bool, c_float, c_size_t, c_uint32
+from ctypes import addressof, byref, c_bool, c_char, c_float, c_size_t, c_uint32
 from typing import Any, Callable, Optional
 
 import numpy as np
@@ -215,6 +215,5 @@ def maps(handle: int) -> results.Maps:
 
 
 def address(array: npt.NDArray[Any]) -> int:
-    """Where an array's numbers lie."""
-    found: int = array.__array_interface__["data"][0]
-    return found
+    """Where an array's numbers lie. This is the fastest of numpy's and ctypes' ways to it."""
+    return addressof(c_char.from_buffer(array)) if array.nbytes else 0  # type: ignore[arg-type]

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from typing import Any, Optional, Union
 
 from ._library import check, invalid, library, sentence
 
-# What a setting's value may be: a word, a number, or true and false.
-Setting = Union[str, int, float, bool]
+# What a setting's value may be: a word, a number, true or false; None is what the model's files say.
+Setting = Union[str, int, float, bool, None]
 
 
-def word(value: Setting) -> str:
-    """A setting's value as the library, the C API and the command line spell it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def words(settings: Mapping[str, Setting]) -> tuple[tuple[str, str], ...]:
+    """Settings as the library, the C API and the command line spell them."""
+    return tuple(
+        (key, str(value).lower() if isinstance(value, bool) else str(value)) for key, value in settings.items() if value is not None
+    )
 
 
 def nul_terminated(text: str, what: str) -> bytes:
@@ -62,7 +65,7 @@ _kept = functools.lru_cache(maxsize=64)(Request)
 
 def request(settings: dict[str, Setting], cancel: Optional[Cancel] = None) -> Request:
     """The request for the settings of a call."""
-    items = tuple((key, word(value)) for key, value in settings.items())
+    items = words(settings)
     return _kept(items) if cancel is None else Request(items, cancel)
 
 
@@ -72,9 +75,8 @@ class Options:
     def __init__(self, settings: dict[str, Setting]) -> None:
         self.address = library.options_new()
         error = sentence()
-        for key, value in settings.items():
-            words = nul_terminated(key, "an option"), nul_terminated(word(value), key)
-            check(library.options_set(self.address, *words, error), error)
+        for key, value in words(settings):
+            check(library.options_set(self.address, nul_terminated(key, "an option"), nul_terminated(value, key), error), error)
 
     def __del__(self, free: Any = library.options_free) -> None:
         free(self.address)
