@@ -9,7 +9,8 @@ class Error(Exception):
     """A call that failed: a sentence that names the thing and says what to do.
 
     `status` is the number of the C ABI, which never changes its meaning, `name` its name, such as "CLOZE_TOO_LONG". After CLOZE_DEADLINE_EXCEEDED
-    and CLOZE_CANCELLED, `partial` is what the call would have returned, of the inputs that were finished by then; otherwise it is None.
+    and CLOZE_CANCELLED, `partial` is what the call would have returned, of the inputs that were finished by then, and after CLOZE_VERIFICATION_FAILED
+    the report; otherwise it is None.
     """
 
     def __init__(self, status: int, name: str, message: str, partial: Any = None) -> None:

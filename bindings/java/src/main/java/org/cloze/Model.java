@@ -63,6 +63,10 @@ public final class Model implements AutoCloseable {
         handle.close();
     }
 
+    Handle handle() {
+        return handle;
+    }
+
     /** Whether it was closed. */
     public boolean isClosed() {
         return handle.isClosed();

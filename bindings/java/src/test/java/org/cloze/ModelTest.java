@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-import java.lang.ref.WeakReference;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -13,7 +12,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -199,14 +197,14 @@ class ModelTest {
     }
 
     @Test
-    void theNetFreesWhatNobodyClosed() throws Exception {
-        Map<String, byte[]> files = Golden.files(Golden.GOLDEN.resolve("models/tiny-gelu"));
-        WeakReference<Model> forgotten = new WeakReference<>(Model.open(files, Options.DEFAULT));
-        for (int i = 0; i < 100 && forgotten.get() != null; i++) {
+    void theNetFreesWhatNobodyClosed() {
+        Handle model = Model.open(Golden.files(Golden.GOLDEN.resolve("models/tiny-gelu")), Options.DEFAULT).handle();
+        Handle cancel = new Cancel().handle();
+        for (int i = 0; i < 200 && !(model.isClosed() && cancel.isClosed()); i++) {
             System.gc();
             sleep(20);
         }
-        assertEquals(null, forgotten.get());
+        assertTrue(model.isClosed() && cancel.isClosed());
     }
 
     private interface Work {
