@@ -21,7 +21,7 @@ MSRV := $(shell sed -n 's/^rust-version = "\([0-9.]*\)".*/\1/p' Cargo.toml)
 
 BOOTSTRAP = @CARGO="$(CARGO)" sh scripts/bootstrap.sh
 
-.PHONY: help demo lib cli test bindings check bench install header msrv golden model clean
+.PHONY: help demo lib cli test bindings package check bench install header msrv golden model clean
 
 help: ## List the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -45,15 +45,19 @@ cli: ## Build the commands: target/release/cloze and cloze-train
 	$(CARGO) build --release --bin cloze --bin cloze-train
 
 test: ## Run every test; those that need what this machine lacks say SKIPPED and why
-	$(BOOTSTRAP) cc c++ readelf nm pip
+	$(BOOTSTRAP) cc c++ readelf nm pip abidiff
 	@sh scripts/model.sh || echo "make: without models/minilm the tests of the real model are skipped" >&2
 	$(CARGO) test --no-fail-fast -- --show-output
 
 bindings: lib ## Build and test the bindings of every language (BINDINGS="cpp go" for some)
 	@LIBCLOZE="$(CLIB)/release" TARGET="$(TARGET)" sh scripts/bindings.sh $(BINDINGS)
 
+package: lib ## Make what is handed out, in target/package, and try each in a clean folder: archive, Debian packages, wheel, jars, Go module
+	$(BOOTSTRAP) cc c++ readelf cmake pkg-config dpkg-deb
+	@LIBCLOZE="$(CLIB)/release" TARGET="$(TARGET)" VERSION="$(VERSION)" sh scripts/package.sh
+
 check: ## What a change must pass: format, lints, tests, documentation, installation
-	$(BOOTSTRAP) cc c++ readelf nm pip pkg-config mpicc mpirun libclang
+	$(BOOTSTRAP) cc c++ readelf nm pip abidiff pkg-config mpicc mpirun libclang
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --all-targets --all-features -- -D warnings
 	$(CARGO) clippy --no-default-features --lib -- -D warnings

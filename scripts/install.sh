@@ -21,7 +21,7 @@ install -m 644 include/cloze.h bindings/cpp/cloze.hpp bindings/cpp/cloze_answers
 sed -e "s|@PREFIX@|$PREFIX|" -e "s|@LIBDIR@|$LIBDIR|" -e "s|@INCLUDEDIR@|$INCLUDEDIR|" -e "s|@VERSION@|$VERSION|" \
     -e "s|@PRIVATE@|$(printf -- '-l%s ' $private)|" cloze.pc.in >"$pkgconfig/cloze.pc"
 for template in ClozeConfig.cmake ClozeConfigVersion.cmake; do
-    sed -e "s|@INCLUDE_FROM_LIB@|$(realpath -m --relative-to="$LIBDIR" "$INCLUDEDIR")|" -e "s|@SONAME@|$soname|" -e "s|@VERSION@|$VERSION|" \
+    sed -e "s|@INCLUDE_FROM_LIB@|$(realpath -s -m --relative-to="$LIBDIR" "$INCLUDEDIR")|" -e "s|@SONAME@|$soname|" -e "s|@VERSION@|$VERSION|" \
         -e "s|@MAJOR_MINOR@|${VERSION%.*}|" -e "s|@PRIVATE_LIBRARIES@|$(echo "$private" | tr ' ' ';')|" "bindings/cpp/cmake/$template.in" >"$cmake/$template"
 done
 echo "installed $lib/$file, $lib/libcloze.a, $include/cloze.h, $include/cloze.hpp, $pkgconfig/cloze.pc, $cmake/ClozeConfig.cmake"
