@@ -39,7 +39,6 @@ LONG = {
 TYPES = {
     "void": "None",
     "bool": "c_bool",
-    "float": "c_float",
     "size_t": "c_size_t",
     "uint32_t": "c_uint32",
     "cloze_status": "c_int32",
@@ -84,7 +83,7 @@ def table() -> str:
     return (
         '"""The functions of the C ABI: made by make_abi.py from include/cloze.h, do not edit."""\n\n'
         "from __future__ import annotations\n\n"
-        "from ctypes import POINTER, c_bool, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_void_p\n"
+        "from ctypes import POINTER, c_bool, c_char_p, c_int32, c_size_t, c_uint32, c_void_p\n"
         "from typing import Any\n\n"
         "# name -> result, arguments, whether it may run for long\n"
         "FUNCTIONS: dict[str, tuple[Any, list[Any], bool]] = {\n" + "\n".join(rows) + "\n}\n"

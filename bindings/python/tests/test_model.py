@@ -243,6 +243,27 @@ def test_ctrl_c_stops_a_long_call() -> None:
     assert time.monotonic() - sent < 5, "the call went on"
 
 
+def test_handlers_of_signals_run_and_call_during_a_long_call(tiny: cloze.Model) -> None:
+    wanted, seen = tiny.encode("a"), []
+
+    def handler(number: int, frame: Any) -> None:
+        assert (tiny.encode("a") == wanted).all()
+        with pytest.raises(cloze.Error, match="inside"):
+            tiny.encode("a", pooling="inside")
+        seen.append(number)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+        with pytest.raises(cloze.Error) as late:
+            tiny.encode(["some words that take their time"] * 400_000, deadline_ms=1000)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert late.value.name == "CLOZE_DEADLINE_EXCEEDED" and "deadline" in str(late.value)
+    assert len(seen) > 3
+
+
 def test_a_long_call_may_come_when_no_thread_can_be_started() -> None:
     code = """
         import atexit, sys, cloze

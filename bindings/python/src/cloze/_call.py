@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from typing import Any, Callable, Optional
 
-from ._library import sentence
+from ._library import Sentence, keep, sentence
 from ._request import Cancel, Request
 
 # Multiplications of the encoder from which a call counts as long: some ten milliseconds of one core, beside which a thread costs nothing.
@@ -36,13 +36,13 @@ def run(body: Body, asked: Request, cancel: Optional[Cancel], work: int) -> tupl
 
 
 def _beside(body: Body, asked: Request, flag: Cancel) -> tuple[int, int]:
-    """Runs `body` in a thread of its own. The error stays this thread's, which does nothing with it meanwhile."""
-    error = sentence()
+    """Runs `body` in a thread of its own, with an error of its own, since a handler of a signal may make other calls meanwhile."""
+    error = Sentence()
     outcome: list[Any] = []
 
     def work() -> None:
         try:
-            outcome.append(body(asked.address, error))
+            outcome.append(body(asked.address, error.address))
         except BaseException as why:  # raised where the caller is
             outcome.append(why)
 
@@ -52,7 +52,7 @@ def _beside(body: Body, asked: Request, flag: Cancel) -> tuple[int, int]:
         thread.start()
     except RuntimeError:
         # No more threads may be started: the system refuses, or Python is about to end. Then nobody listens.
-        return body(asked.address, error), error
+        return body(asked.address, error.address), keep(error)
     except BaseException as why:  # whatever a handler of a signal raises
         raised = why
         flag.cancel()
@@ -67,4 +67,4 @@ def _beside(body: Body, asked: Request, flag: Cancel) -> tuple[int, int]:
     result = outcome[0]
     if isinstance(result, BaseException):
         raise result
-    return result, error
+    return result, keep(error)

@@ -60,11 +60,11 @@ class Library:
 library = Library(_path())
 
 
-class _Sentence:
+class Sentence:
     """A `cloze_error`, which one thread uses at a time."""
 
     def __init__(self) -> None:
-        self.address = library.error_new()
+        self.address: int = library.error_new()
 
     def __del__(self, free: Any = library.error_free) -> None:
         free(self.address)
@@ -72,7 +72,7 @@ class _Sentence:
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.sentence = _Sentence()
+        self.sentence = Sentence()
 
 
 _local = _Local()
@@ -80,8 +80,13 @@ _local = _Local()
 
 def sentence() -> int:
     """This thread's `cloze_error`: the last argument of every call that can fail."""
-    address: int = _local.sentence.address
-    return address
+    return _local.sentence.address
+
+
+def keep(other: Sentence) -> int:
+    """Makes another one this thread's."""
+    _local.sentence = other
+    return other.address
 
 
 def said(status: int, error: int, partial: Any = None) -> Error:

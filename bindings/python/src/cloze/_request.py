@@ -27,7 +27,8 @@ def nul_terminated(text: str, what: str) -> bytes:
 
 
 class Cancel:
-    """A flag that stops calls from another thread: give it to any number of calls as `cancel`, and raise it with `cancel()`."""
+    """A flag that stops calls from another thread: give it to any number of calls as `cancel`, and raise it with `cancel()`. Ctrl-C during
+    a call with it raises it, too."""
 
     def __init__(self) -> None:
         self._address = library.cancel_new()
