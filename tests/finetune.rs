@@ -4,11 +4,14 @@
 //! learned from, through the same code as `cloze-train finetune`. `cargo test --test finetune -- --nocapture` prints the worst error of each.
 #![cfg(feature = "train")]
 
+#[cfg(feature = "cli")]
+#[path = "finetune/command.rs"]
+mod command;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use cloze::tasks::{Model, Options, Request};
+use cloze::tasks::{Cancel, Model, Options, Request};
 use cloze::train::evaluate::{evaluate, report};
 use cloze::train::finetune::{Data, FinetuneSettings, Finetuning, TASKS, Task};
 use cloze::train::labelled::ReadSettings;
@@ -94,7 +97,7 @@ fn each_task_learns_as_the_reference_does() {
             }
             Ok(())
         };
-        run.run(&scratch.path().join(&case.name), false, &Team::alone(), &AtomicBool::new(false), &mut watch).unwrap();
+        run.run(&scratch.path().join(&case.name), false, &Team::alone(), &Cancel::new(), &mut watch).unwrap();
         let error = |(ours, theirs): (&f64, &f64)| (ours - theirs).abs() / case.losses[0];
         let errors: Vec<f64> = losses.iter().zip(&case.losses).map(error).collect();
         assert_eq!(errors.len(), case.losses.len());
@@ -129,10 +132,10 @@ impl Trial {
 
     /// Runs until `stop_after` steps.
     fn run(&self, out: &str, finetuning: &mut Finetuning, resume: bool, stop_after: u64) -> Vec<Event> {
-        let (stop, mut events) = (AtomicBool::new(false), Vec::new());
+        let (stop, mut events) = (Cancel::new(), Vec::new());
         let mut watch = |event: Event| {
             if matches!(event, Event::Step { step, .. } if step >= stop_after) {
-                stop.store(true, Ordering::Relaxed);
+                stop.cancel();
             }
             events.push(event);
             Ok(())
@@ -163,6 +166,34 @@ fn a_run_that_was_stopped_goes_on_bit_for_bit() {
     let weights = |out: &str| std::fs::read(trial.folder.path().join(out).join("model/model.safetensors")).unwrap();
     assert!(weights("whole") == weights("parts"), "the same bits");
     assert_eq!(whole.iter().filter(|event| matches!(event, Event::Evaluated { .. })).count(), 4, "an evaluation an epoch");
+}
+
+#[test]
+fn an_evaluation_that_was_stopped_is_made_when_the_run_goes_on() {
+    let trial = Trial::new("heads/labels-three");
+    let begin = || {
+        let data = trial.read("train.jsonl", "classify", ROWS).unwrap();
+        let settings = trial.settings(&[("batch", "5"), ("epochs", "3"), ("rate", "1e-3")]);
+        Finetuning::new(&trial.model, task("classify"), &data, trial.read("dev.jsonl", "classify", ROWS).ok(), None, settings).unwrap()
+    };
+    let evaluated = |events: &[Event]| {
+        let figures =
+            |event: &Event| if let Event::Evaluated { step, figures, .. } = event { Some((*step, figures.clone())) } else { None };
+        events.iter().filter_map(figures).collect::<Vec<_>>()
+    };
+    let whole = evaluated(&trial.run("whole", &mut begin(), false, u64::MAX));
+    // The model is saved just before it is tried.
+    let (stop, mut events) = (Cancel::new(), Vec::new());
+    let mut watch = |event: Event| {
+        if matches!(event, Event::Saved { step: 2 }) {
+            stop.cancel();
+        }
+        events.push(event);
+        Ok(())
+    };
+    begin().run(&trial.folder.path().join("parts"), false, &Team::alone(), &stop, &mut watch).unwrap();
+    assert_eq!(evaluated(&events), whole[..1], "the second was stopped");
+    assert_eq!(evaluated(&trial.run("parts", &mut begin(), true, u64::MAX)), whole[1..], "and is made up for");
 }
 
 #[test]
@@ -213,7 +244,13 @@ fn what_does_not_fit_is_named() {
     let missing = told(rows("{\"text\": \"a\", \"label\": \"good\"}\n{\"text\": \"b\"}\n"), None, &[]);
     assert!(missing.contains("train.jsonl, line 2") && missing.contains("label"), "{missing}");
     let long = told(rows(ROWS), None, &[("max_length", "4000")]);
-    assert!(long.contains("max_length 4000"), "{long}");
+    assert!(long.contains("max_length = 4000"), "{long}");
+    let lengths = {
+        let pairs = trial.read("pairs.jsonl", "encode", "{\"text\": \"a\", \"pair\": \"b\", \"label\": 0.5}\n").unwrap();
+        let settings = trial.settings(&[("lengths", "8,99")]);
+        Finetuning::new(&trial.model, task("encode"), &pairs, None, None, settings).err().unwrap().message().to_owned()
+    };
+    assert!(lengths.contains("lengths = 99"), "{lengths}");
     let weights = told(rows(ROWS), None, &[("class_weights", "1,2")]);
     assert!(weights.contains("2 numbers for 3 classes"), "{weights}");
     // A class that only the training file has is no error, and texts of any length are cut.

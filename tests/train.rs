@@ -340,7 +340,7 @@ fn settings_come_from_a_file_too() {
     std::fs::write(ground.at("run.toml"), "steps = 5\nlearning = \"whole_word\"\nsave_every = 5\n").unwrap();
     ground.done(&pretrain("run", &["--settings", "run.toml"]));
     assert_eq!(ground.log("run").iter().filter(|e| e["event"] == "step").count(), 5);
-    for (text, word) in [("stepps = 5", "stepps"), ("steps = [5]", "steps"), ("steps = -1", "steps"), ("steps 5", "run.toml")] {
+    for (text, word) in [("stepps = 5", "stepps"), ("steps = [5, 6]", "steps"), ("steps = -1", "steps"), ("steps 5", "run.toml")] {
         std::fs::write(ground.at("run.toml"), text).unwrap();
         let (_, told) = ground.refused(&pretrain("other", &["--settings", "run.toml"]));
         assert!(told.contains(word) && told.contains("run.toml"), "{text}: {told}");

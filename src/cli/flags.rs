@@ -100,7 +100,7 @@ fn is_option(name: &str) -> bool {
     Options::SETTINGS.iter().any(|row| row.name == name)
 }
 
-fn is_boolean<T>(row: &Setting<T>) -> bool {
+pub(super) fn is_boolean<T>(row: &Setting<T>) -> bool {
     row.values.ends_with("true or false")
 }
 
@@ -114,7 +114,7 @@ fn long<T>(row: &Setting<T>) -> String {
 }
 
 /// The switch that says no.
-fn no<T>(row: &Setting<T>) -> String {
+pub(super) fn no<T>(row: &Setting<T>) -> String {
     format!("no-{}", long(row))
 }
 

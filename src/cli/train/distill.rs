@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Command};
 
 use super::super::{Outcome, Verb, flags};
+use super::spelling::Spelling;
 use super::{run, settings_file};
+use crate::error::Result;
 use crate::formats::Source;
 use crate::train::ExampleSettings;
 use crate::train::distill::{DistillSettings, Distilling};
@@ -43,27 +45,37 @@ fn distill(matches: &ArgMatches) -> Outcome {
     let out = path("out").unwrap_or(Path::new(""));
     let resume = matches.get_flag("resume");
     let team = Team::join()?;
-    run::refuse_taken(out, resume)?;
+    let reads = [path("teacher"), path("student"), path("shards"), path("held-out"), path("tokenizer")];
+    run::refuse_taken(out, resume, &reads.into_iter().flatten().collect::<Vec<_>>())?;
     // One text, as DistilBERT has it: there is no label to learn.
     let (mut settings, mut examples) = (DistillSettings::default(), ExampleSettings::default());
     examples.set("sequences", "single")?;
-    if let Some(file) = path("settings") {
-        settings_file::read(file, &mut |name, value| {
+    let keys = match path("settings") {
+        Some(file) => settings_file::read(file, &mut |name, value| {
             if ExampleSettings::SETTINGS.iter().any(|row| row.name == name) { examples.set(name, value) } else { settings.set(name, value) }
-        })?;
-    }
+        })?,
+        None => Vec::new(),
+    };
     flags::apply(DistillSettings::SETTINGS, &mut settings, matches)?;
     flags::apply(RunSettings::SETTINGS, &mut settings.run, matches)?;
     flags::apply(ExampleSettings::SETTINGS, &mut examples, matches)?;
-    let (source, corpus, held_out) = run::corpora(matches, &examples)?;
-    let teacher = Source::open(path("teacher").unwrap_or(Path::new("")))?;
-    let student = path("student").map(Source::open).transpose()?;
-    let log_every = settings.run.log_every;
-    let mut distilling = Distilling::new(&teacher, student.as_ref(), &source, corpus, held_out, settings)?;
-    if student.is_some() && team.leads() {
-        run::tell_made(distilling.made());
-    }
-    run::go(out, resume, log_every, &team, |stop, watch| distilling.run(out, resume, &team, stop, watch))?;
+    let spelling = Spelling::default().with(DistillSettings::SETTINGS, matches, &keys).with(RunSettings::SETTINGS, matches, &keys).with(
+        ExampleSettings::SETTINGS,
+        matches,
+        &keys,
+    );
+    let begun = || -> Result<()> {
+        let (source, corpus, held_out) = run::corpora(matches, &examples)?;
+        let teacher = Source::open(path("teacher").unwrap_or(Path::new("")))?;
+        let student = path("student").map(Source::open).transpose()?;
+        let log_every = settings.run.log_every;
+        let mut distilling = Distilling::new(&teacher, student.as_ref(), &source, corpus, held_out, settings)?;
+        if student.is_some() && team.leads() {
+            run::tell_made(distilling.made());
+        }
+        run::go(out, resume, log_every, &team, |stop, watch| distilling.run(out, resume, &team, stop, watch))
+    };
+    begun().map_err(|error| spelling.told(error))?;
     team.leave();
     Ok(())
 }

@@ -4,16 +4,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::builder::ArgAction;
+use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::super::output::Out;
 use super::super::{Failure, Outcome, Verb, flags};
 use super::labelled;
+use super::spelling::Spelling;
 use crate::error::{Error, ErrorKind, Result};
 use crate::formats::atomic::AtomicFile;
 use crate::tasks::{Model, Options, Request};
 use crate::train::evaluate::{self, report};
-use crate::train::finetune::Data;
+use crate::train::finetune::readers::{Plan, unread};
+use crate::train::finetune::{Data, FinetuneSettings, Task};
 use crate::train::labelled::{ReadSettings, retrieval};
 
 pub(in super::super) const VERB: Verb = Verb {
@@ -80,18 +83,35 @@ fn evaluate(matches: &ArgMatches) -> Outcome {
             return Err(Failure::Usage(format!("--{name} {}: that file is another one of this command's", file.display())));
         }
     }
+    let spelling = Spelling::default().with(ReadSettings::SETTINGS, matches, &[]);
     let task = labelled::task_of(matches)?;
+    let plan = Plan { task, settings: &FinetuneSettings::default(), teacher: false, held_out: false, steps: false };
+    if let Some(told) = unread(&plan, |name| spelling.given(name)) {
+        return Err(Failure::Usage(spelling.respelled(&told)));
+    }
+    asked(matches, task, &read, &options, &request).map_err(|failure| spelling.failed(failure))
+}
+
+/// Reads the examples, asks the model, and tells what it came to.
+fn asked(matches: &ArgMatches, task: &Task, read: &ReadSettings, options: &Options, request: &Request) -> Outcome {
+    let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     let split = matches.get_one::<String>("split").map_or("test", String::as_str);
-    let (data, told) = Data::read(task, path("data").unwrap_or(Path::new("")), split, &read)?;
+    let (data, told) = Data::read(task, path("data").unwrap_or(Path::new("")), split, read)?;
     labelled::tell_skipped(&told);
-    let model = Model::load(path("model").unwrap_or(Path::new("")), &options)?;
+    if !matches!(data, Data::Collection(_)) {
+        let of_folders = [("run", path("run").is_some()), ("split", matches.value_source("split") == Some(ValueSource::CommandLine))];
+        if let Some((name, _)) = of_folders.into_iter().find(|(_, given)| *given) {
+            return Err(Failure::Usage(format!("--{name} is for a folder of documents and queries; leave it out")));
+        }
+    }
+    let model = Model::load(path("model").unwrap_or(Path::new("")), options)?;
     let outcome = match (&data, path("run")) {
         (Data::Collection(collection), Some(run)) => {
-            let (run, skipped) = retrieval::run(run, &read)?;
+            let (run, skipped) = retrieval::run(run, read)?;
             labelled::tell_skipped(&skipped.iter().map(|row| format!("{}: {}", row.place, row.why)).collect::<Vec<_>>());
-            evaluate::collection(&model, collection, Some(&run), &request)?
+            evaluate::collection(&model, collection, Some(&run), request)?
         }
-        _ => evaluate::evaluate(&model, task, &data, &request)?,
+        _ => evaluate::evaluate(&model, task, &data, request)?,
     };
     if let Some(file) = path("predictions") {
         let lines: Vec<String> = outcome.predictions.iter().map(ToString::to_string).collect();

@@ -7,14 +7,19 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::super::output::Out;
 use super::super::{Failure, Outcome, Verb, flags};
+use super::spelling::Spelling;
 use super::{labelled, run, settings_file};
 use crate::error::Result;
 use crate::tasks::{Model, Options, Precision, Request};
 use crate::train::evaluate::evaluate;
+use crate::train::finetune::readers::{Plan, unread};
 use crate::train::finetune::{Data, FinetuneSettings, Finetuning, Task};
 use crate::train::labelled::ReadSettings;
 use crate::train::run::{Figures, RunSettings, begun, copy_model};
 use crate::train::team::Team;
+
+/// What the name of a rate's folder begins with.
+pub(super) const RATE: &str = "rate-";
 
 pub(in super::super) const VERB: Verb = Verb {
     name: "finetune",
@@ -70,14 +75,37 @@ struct Asked<'a> {
 fn finetune(matches: &ArgMatches) -> Outcome {
     let path = |name: &str| matches.get_one::<PathBuf>(name).map(PathBuf::as_path);
     let (mut settings, mut read) = (FinetuneSettings::default(), ReadSettings::default());
-    if let Some(file) = path("settings") {
-        settings_file::read(file, &mut |name, value| {
-            if ReadSettings::SETTINGS.iter().any(|row| row.name == name) { read.set(name, value) } else { settings.set(name, value) }
-        })?;
-    }
+    let mut rates: Option<Vec<String>> = None;
+    let keys = match path("settings") {
+        Some(file) => settings_file::read(file, &mut |name, value| match name {
+            "rates" => {
+                rates = Some(value.split(',').map(str::to_owned).collect());
+                Ok(())
+            }
+            name if ReadSettings::SETTINGS.iter().any(|row| row.name == name) => read.set(name, value),
+            name => settings.set(name, value),
+        })?,
+        None => Vec::new(),
+    };
+    let spelling = Spelling::default().with(ReadSettings::SETTINGS, matches, &keys).with(FinetuneSettings::SETTINGS, matches, &keys).with(
+        RunSettings::SETTINGS,
+        matches,
+        &keys,
+    );
     flags::apply(ReadSettings::SETTINGS, &mut read, matches)?;
     flags::apply(FinetuneSettings::SETTINGS, &mut settings, matches)?;
     flags::apply(RunSettings::SETTINGS, &mut settings.run, matches)?;
+    // A flag counts before the file; both in one place contradict each other.
+    if let Some(given) = matches.get_many::<String>("rates") {
+        rates = Some(given.cloned().collect());
+        if matches.contains_id("rate") {
+            return Err(Failure::Usage("--rate and --rates: say one of them".to_owned()));
+        }
+    } else if matches.contains_id("rate") {
+        rates = None;
+    } else if rates.is_some() && keys.iter().any(|key| key == "rate") {
+        return Err(Failure::Usage("the settings file has rate and rates: leave one out".to_owned()));
+    }
     let nothing = Path::new("");
     let asked = Asked {
         task: labelled::task_of(matches)?,
@@ -89,13 +117,25 @@ fn finetune(matches: &ArgMatches) -> Outcome {
         resume: matches.get_flag("resume"),
         team: Team::join()?,
     };
-    runs(&asked, settings, matches.get_many::<String>("rates"), path("out").unwrap_or(nothing))?;
+    let plan = Plan {
+        task: asked.task,
+        settings: &settings,
+        teacher: asked.teacher.is_some(),
+        held_out: asked.dev.is_some(),
+        steps: settings.steps.is_some(),
+    };
+    if let Some(told) = unread(&plan, |name| spelling.given(name)) {
+        return Err(Failure::Usage(spelling.respelled(&told)));
+    }
+    runs(&asked, settings, rates, path("out").unwrap_or(nothing)).map_err(|failure| spelling.failed(failure))?;
     asked.team.leave();
     Ok(())
 }
 
 /// One run, or one for each rate; tells of the best model.
-fn runs<'r>(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<impl Iterator<Item = &'r String>>, out: &Path) -> Outcome {
+fn runs(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<Vec<String>>, out: &Path) -> Outcome {
+    let reads: Vec<&Path> = [Some(asked.model), Some(asked.train), asked.dev, asked.teacher].into_iter().flatten().collect();
+    run::refuse_taken(out, asked.resume, &reads)?;
     let Some(rates) = rates else {
         let (folder, _) = one(asked, settings, out, asked.resume)?;
         return tell(asked, &folder);
@@ -103,18 +143,19 @@ fn runs<'r>(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<imp
     if asked.dev.is_none() {
         return Err(Failure::Usage("--rates needs --dev, by which the best is chosen".to_owned()));
     }
-    let rates: Vec<&String> = rates.collect();
     // Before the first run: a wrong one should not be found after hours.
-    for (i, rate) in rates.iter().enumerate() {
+    let mut seen: Vec<(f64, &String)> = Vec::new();
+    for rate in &rates {
         settings.set("rate", rate)?;
-        if rates[..i].contains(rate) {
-            return Err(Failure::Usage(format!("--rates has {rate} twice")));
+        if let Some((_, other)) = seen.iter().find(|(known, _)| *known == settings.run.rate) {
+            return Err(Failure::Usage(format!("--rates has {rate} twice; the other is written {other}")));
         }
+        seen.push((settings.run.rate, rate));
     }
     let mut best: Option<(PathBuf, f64)> = None;
-    for rate in rates {
+    for rate in &rates {
         settings.set("rate", rate)?;
-        let folder = out.join(format!("rate-{rate}"));
+        let folder = out.join(format!("{RATE}{rate}"));
         // Some may not have begun.
         let (folder, merit) = one(asked, settings.clone(), &folder, asked.resume && begun(&folder))?;
         if run::is_stopped() {
@@ -137,12 +178,13 @@ fn runs<'r>(asked: &Asked<'_>, mut settings: FinetuneSettings, rates: Option<imp
 
 /// The figures of a model, as f32 and as int8.
 fn tell(asked: &Asked<'_>, folder: &Path) -> Outcome {
-    let Some(dev) = asked.dev.filter(|_| asked.team.leads()) else { return Ok(()) };
+    let Some(dev) = asked.dev.filter(|_| asked.team.leads() && !run::is_stopped()) else { return Ok(()) };
     let (data, _) = Data::read(asked.task, dev, "dev", &asked.read)?;
     let mut out = Out::new();
     for (word, precision) in [("f32", Precision::F32), ("int8", Precision::Int8)] {
         let model = Model::load(folder, &Options { precision, ..Options::default() })?;
-        let Figures { named, .. } = evaluate(&model, asked.task, &data, &Request::default())?.figures;
+        let request = Request { cancel: Some(run::stop_at_interrupt()?), ..Request::default() };
+        let Figures { named, .. } = evaluate(&model, asked.task, &data, &request)?.figures;
         let figures: Vec<String> = named.iter().map(|(name, figure)| format!("{name} {figure:.4}")).collect();
         out.line(format!("{word}: {}", figures.join("  ")))?;
     }
@@ -151,7 +193,7 @@ fn tell(asked: &Asked<'_>, folder: &Path) -> Outcome {
 
 /// One run; the folder of its best model, and how good that is.
 fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path, resume: bool) -> Result<(PathBuf, Option<f64>)> {
-    run::refuse_taken(out, resume)?;
+    run::refuse_taken(out, resume, &[asked.model])?;
     let (data, skipped) = Data::read(asked.task, asked.train, "train", &asked.read)?;
     labelled::tell_skipped(&skipped);
     let held_out = asked.dev.map(|dev| Data::read(asked.task, dev, "dev", &asked.read)).transpose()?;

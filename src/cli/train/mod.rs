@@ -11,6 +11,7 @@ mod pretrain;
 mod run;
 mod settings_file;
 mod shards;
+mod spelling;
 mod text;
 mod vocab;
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgMatches, Command};
 
 use super::super::{Outcome, Verb, flags};
+use super::spelling::Spelling;
 use super::{run, settings_file};
 use crate::error::Result;
 use crate::formats::Source;
@@ -44,28 +45,37 @@ fn pretrain(matches: &ArgMatches) -> Outcome {
     let out = path("out").unwrap_or(Path::new(""));
     let resume = matches.get_flag("resume");
     let team = Team::join()?;
-    run::refuse_taken(out, resume)?;
+    let reads = [path("model"), path("shards"), path("held-out"), path("tokenizer")];
+    run::refuse_taken(out, resume, &reads.into_iter().flatten().collect::<Vec<_>>())?;
     let (mut settings, mut examples) = (PretrainSettings::default(), ExampleSettings::default());
     let of_examples = |name: &str| ExampleSettings::SETTINGS.iter().any(|row| row.name == name);
     let read = |set: &mut dyn FnMut(&str, &str, bool) -> Result<()>| match path("settings") {
         Some(file) => settings_file::read(file, &mut |name, value| set(name, value, of_examples(name))),
-        None => Ok(()),
+        None => Ok(Vec::new()),
     };
-    read(&mut |name, value, of_examples| if of_examples { Ok(()) } else { settings.set(name, value) })?;
+    let keys = read(&mut |name, value, of_examples| if of_examples { Ok(()) } else { settings.set(name, value) })?;
     flags::apply(PretrainSettings::SETTINGS, &mut settings, matches)?;
     flags::apply(RunSettings::SETTINGS, &mut settings.run, matches)?;
     // The objective says what examples are like unless something else does.
     settings.objective.prepare(&mut examples);
     read(&mut |name, value, of_examples| if of_examples { examples.set(name, value) } else { Ok(()) })?;
     flags::apply(ExampleSettings::SETTINGS, &mut examples, matches)?;
-    let (source, corpus, held_out) = run::corpora(matches, &examples)?;
-    let from = path("model").map(Source::open).transpose()?;
-    let log_every = settings.run.log_every;
-    let mut pretraining = Pretraining::new(from.as_ref(), &source, corpus, held_out, settings)?;
-    if from.is_some() && team.leads() {
-        run::tell_made(pretraining.made());
-    }
-    run::go(out, resume, log_every, &team, |stop, watch| pretraining.run(out, resume, &team, stop, watch))?;
+    let spelling = Spelling::default().with(PretrainSettings::SETTINGS, matches, &keys).with(RunSettings::SETTINGS, matches, &keys).with(
+        ExampleSettings::SETTINGS,
+        matches,
+        &keys,
+    );
+    let begun = || -> Result<()> {
+        let (source, corpus, held_out) = run::corpora(matches, &examples)?;
+        let from = path("model").map(Source::open).transpose()?;
+        let log_every = settings.run.log_every;
+        let mut pretraining = Pretraining::new(from.as_ref(), &source, corpus, held_out, settings)?;
+        if from.is_some() && team.leads() {
+            run::tell_made(pretraining.made());
+        }
+        run::go(out, resume, log_every, &team, |stop, watch| pretraining.run(out, resume, &team, stop, watch))
+    };
+    begun().map_err(|error| spelling.told(error))?;
     team.leave();
     Ok(())
 }

@@ -6,7 +6,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use clap::builder::ArgAction;
@@ -16,6 +15,7 @@ use super::super::progress::Progress;
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::atomic::AtomicFile;
 use crate::formats::{EventFile, Source};
+use crate::tasks::Cancel;
 use crate::train::report;
 use crate::train::run::{Event, begun};
 use crate::train::shards::Shards;
@@ -62,13 +62,40 @@ pub(super) fn corpora(matches: &ArgMatches, examples: &ExampleSettings) -> Resul
     Ok((source, corpus(path("shards").unwrap_or(Path::new("")))?, held_out))
 }
 
-/// Refuses a folder that has another run in it.
-pub(super) fn refuse_taken(out: &Path, resume: bool) -> Result<()> {
-    if !resume && begun(out) {
-        let told = format!("{} holds a run; go on with it by --resume, or give the name of a new folder", out.display());
-        return fail(ErrorKind::InvalidArgument, told);
+/// What a run has in its folder; a sweep of rates has a folder each, of this beginning.
+const OF_A_RUN: &[&str] = &["model", "best", "generator", "checkpoints", "log.jsonl", "curve.svg", "curve.png", "report.html"];
+/// A file that begins with a point is nobody's, or a temporary one.
+const BEGINNINGS: &[&str] = &[super::finetune::RATE, "events.out.tfevents.", "."];
+
+/// Refuses a folder that has another run in it, or something else; `read` are the folders and files that the run reads.
+pub(super) fn refuse_taken(out: &Path, resume: bool, read: &[&Path]) -> Result<()> {
+    let refuse = |told: &str| fail(ErrorKind::InvalidArgument, format!("{} {told}", out.display()));
+    if out.is_file() {
+        return refuse("is a file; a run is a folder with several: give the name of a new one");
     }
-    Ok(())
+    if out.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf")) {
+        return refuse(
+            "is the name of a GGUF file; a run is a folder: give it another name, and make the file by `cloze convert` of OUT/best",
+        );
+    }
+    if let Some(own) = read.iter().find(|own| lies_in(own, out, resume)) {
+        return refuse(&format!("is the folder of {}, which the run reads: give the name of a new one", own.display()));
+    }
+    if !resume && begun(out) {
+        return refuse("holds a run; go on with it by --resume, or give the name of a new folder");
+    }
+    let names = std::fs::read_dir(out).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let ours = |name: &str| OF_A_RUN.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    match names.into_iter().find(|name| !resume && !name.to_str().is_some_and(ours)) {
+        Some(name) => refuse(&format!("holds {}, which is no part of a run: give the name of a new folder", name.to_string_lossy())),
+        None => Ok(()),
+    }
+}
+
+/// Whether `file` is `out`, or a model there that a run would replace; one that goes on may read what it began from.
+fn lies_in(file: &Path, out: &Path, resume: bool) -> bool {
+    let (Ok(file), Ok(out)) = (file.canonicalize(), out.canonicalize()) else { return false };
+    file == out || (!resume && file.starts_with(&out))
 }
 
 /// Says which tensors begin from nothing.
@@ -84,7 +111,7 @@ pub(super) fn go<T>(
     resume: bool,
     log_every: u64,
     team: &Team,
-    run: impl FnOnce(&AtomicBool, &mut dyn FnMut(Event) -> Result<()>) -> Result<T>,
+    run: impl FnOnce(&Cancel, &mut dyn FnMut(Event) -> Result<()>) -> Result<T>,
 ) -> Result<T> {
     let stop = stop_at_interrupt()?;
     if !team.leads() {
@@ -93,40 +120,48 @@ pub(super) fn go<T>(
     std::fs::create_dir_all(out).map_err(|e| refused(out, &e))?;
     let mut log = Log::open(out, resume, log_every)?;
     let done = run(&stop, &mut |event| log.tell(&event));
+    let skipped = log.skipped;
     log.close()?;
     // Why a run failed is told before why its report could not be drawn.
     let drawn = report::write(out);
+    if skipped > 0 {
+        let _ = writeln!(
+            std::io::stderr(),
+            "note: {skipped} steps were left out, since a cost or a gradient was not finite; log.jsonl names them"
+        );
+    }
     let done = done?;
     drawn?;
-    if stop.load(Ordering::Relaxed) {
+    if stop.is_cancelled() {
         let _ = writeln!(std::io::stderr(), "stopped; go on with --resume");
     }
     Ok(done)
 }
 
-static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+static STOP: OnceLock<Cancel> = OnceLock::new();
 
 /// Whether Ctrl-C was pressed.
 pub(super) fn is_stopped() -> bool {
-    STOP.get().is_some_and(|stop| stop.load(Ordering::Relaxed))
+    STOP.get().is_some_and(Cancel::is_cancelled)
 }
 
 /// A switch that the first Ctrl-C sets; the same for all runs of a command.
-fn stop_at_interrupt() -> Result<Arc<AtomicBool>> {
+pub(super) fn stop_at_interrupt() -> Result<Cancel> {
     if let Some(stop) = STOP.get() {
-        return Ok(Arc::clone(stop));
+        return Ok(stop.clone());
     }
-    let stop = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stop);
+    let stop = Cancel::new();
+    let set = stop.clone();
     let refused = |e| Error::new(ErrorKind::Io, format!("cannot wait for Ctrl-C: {e}"));
     ctrlc::set_handler(move || {
         // A second one ends the process where it is; the last checkpoint is whole.
-        if set.swap(true, Ordering::Relaxed) {
+        if set.is_cancelled() {
             std::process::exit(130);
         }
+        set.cancel();
     })
     .map_err(refused)?;
-    Ok(Arc::clone(STOP.get_or_init(|| stop)))
+    Ok(STOP.get_or_init(|| stop).clone())
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Error {
@@ -142,6 +177,8 @@ struct Log {
     progress: Progress,
     /// For TensorBoard: a file for each time that the run begins or goes on.
     events: Option<EventFile>,
+    /// Steps that were left out.
+    skipped: u64,
 }
 
 impl Log {
@@ -153,7 +190,7 @@ impl Log {
             std::fs::write(&path, "").map_err(|e| refused(&path, &e))?;
             events = Some(EventFile::create(out, 0)?);
         }
-        Ok(Log { out: out.to_owned(), file: appending(&path)?, path, every, progress: Progress::steps(), events })
+        Ok(Log { out: out.to_owned(), file: appending(&path)?, path, every, progress: Progress::steps(), events, skipped: 0 })
     }
 
     /// Leaves out what came after step `last`: those steps are done again.
@@ -177,6 +214,7 @@ impl Log {
             self.go_back_to(*step)?;
             self.events = Some(EventFile::create(&self.out, step + 1)?);
         }
+        self.skipped += u64::from(matches!(event, Event::Skipped { .. }));
         if let Event::Step { step, steps, figures, tokens_per_second, .. } = event {
             self.progress.run(*step, *steps, &format!("loss {:.3}, {tokens_per_second:.0} tokens/s", figures.loss));
             if step % self.every != 0 && step != steps {

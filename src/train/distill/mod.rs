@@ -11,7 +11,6 @@ mod student;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
@@ -35,6 +34,7 @@ use crate::error::{Error, ErrorKind, Result, fail};
 use crate::formats::{Source, Weights, huggingface};
 use crate::model::Learnable;
 use crate::model::heads::Kind;
+use crate::tasks::Cancel;
 pub use settings::DistillSettings;
 pub use student::every_other;
 
@@ -64,7 +64,7 @@ impl Distilling {
         settings: DistillSettings,
     ) -> Result<Distilling> {
         if matches!(corpus.settings().learning, Asks::LeftToRight) {
-            return fail(ErrorKind::InvalidArgument, "a student is asked about hidden tokens: use another learning than left_to_right");
+            return fail(ErrorKind::InvalidArgument, "a student is asked about hidden tokens: use another `learning` than left_to_right");
         }
         let taught = huggingface::open(teacher)?;
         let (begun, (config, weights)) = match (student, settings.preset) {
@@ -110,14 +110,7 @@ impl Distilling {
     ///
     /// # Errors
     /// As there.
-    pub fn run(
-        &mut self,
-        out: &Path,
-        resume: bool,
-        team: &Team,
-        stop: &AtomicBool,
-        watch: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
+    pub fn run(&mut self, out: &Path, resume: bool, team: &Team, stop: &Cancel, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
         self.run.run(out, resume, team, stop, watch).map(|_| ())
     }
 }
@@ -132,7 +125,7 @@ fn questions(settings: &DistillSettings, teacher: &Learnable, student: &Learnabl
     ];
     let asked: Vec<Question> = all.into_iter().filter(|question| question.weight > 0.0).collect();
     if asked.is_empty() {
-        return fail(ErrorKind::InvalidArgument, "soft_weight, masked_weight and hidden_weight are all 0: there is nothing to learn");
+        return fail(ErrorKind::InvalidArgument, "`soft_weight`, `masked_weight` and `hidden_weight` are all 0: there is nothing to learn");
     }
     let (of_teacher, of_student) = (teacher.sizes(), student.sizes());
     if of_teacher.vocabulary != of_student.vocabulary {
@@ -142,7 +135,7 @@ fn questions(settings: &DistillSettings, teacher: &Learnable, student: &Learnabl
     }
     if settings.hidden_weight > 0.0 && of_teacher.hidden != of_student.hidden {
         let told = format!(
-            "hidden states of the teacher have {} numbers, of the student {}: give --hidden-weight 0, or a student as wide",
+            "hidden states of the teacher have {} numbers, of the student {}: give `hidden_weight = 0`, or a student as wide",
             of_teacher.hidden, of_student.hidden
         );
         return fail(ErrorKind::InvalidArgument, told);

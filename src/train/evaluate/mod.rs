@@ -35,9 +35,15 @@ impl Outcome {
     }
 }
 
-/// Asks the model for every example of `data`. Of `request` the length, truncation and threads count.
+/// Refuses answers that are not all there.
+fn whole(stopped: Option<ErrorKind>) -> Result<()> {
+    stopped.map_or(Ok(()), |kind| fail(kind, "the evaluation was stopped"))
+}
+
+/// Asks the model for every example of `data`. Of `request` the length, truncation, threads, deadline and cancellation count.
 ///
 /// # Errors
+/// `Cancelled` or `DeadlineExceeded` where it was stopped;
 /// `InvalidArgument` for a model that has no head for the task, or labels that do not fit it.
 pub fn evaluate(model: &Model, task: &Task, data: &Data, request: &Request) -> Result<Outcome> {
     match (task.problem, data) {

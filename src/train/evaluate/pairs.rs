@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::json;
 
-use super::Outcome;
 use super::texts::{agreement, number_of};
+use super::{Outcome, whole};
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::tasks::{Model, Request};
+use crate::tasks::{Model, Ranked, Request};
 use crate::train::finetune::vectors::dot;
 use crate::train::labelled::Row;
 use crate::train::labelled::choices::Choices;
@@ -20,8 +20,17 @@ use crate::train::run::Figures;
 fn second(row: &Row) -> Result<&str> {
     match &row.pair {
         Some(pair) => Ok(pair),
-        None => fail(ErrorKind::InvalidFile, "there is no second text; name its column with pair").map_err(|e: Error| e.within(&row.place)),
+        None => {
+            fail(ErrorKind::InvalidFile, "there is no second text; name its column with `pair`").map_err(|e: Error| e.within(&row.place))
+        }
     }
+}
+
+/// All documents of a query, the best first.
+fn ranked<T: AsRef<str>>(model: &Model, query: &str, documents: &[T], request: &Request) -> Result<Vec<Ranked>> {
+    let ranking = model.rerank(query, documents, &Request { top: None, ..request.clone() })?;
+    whole(ranking.stopped)?;
+    Ok(ranking.ranked)
 }
 
 /// Rows of the same first text are the documents of a query, and their numbers how relevant they are.
@@ -33,7 +42,7 @@ pub(super) fn ranking(model: &Model, rows: &[Row], request: &Request) -> Result<
     let (mut judged, mut run, mut predictions) = (Judgements::new(), Run::new(), Vec::new());
     for (query, own) in &queries {
         let documents = own.iter().map(|i| second(&rows[*i])).collect::<Result<Vec<&str>>>()?;
-        let ranked = model.rerank(query, &documents, &Request { top: None, ..request.clone() })?.ranked;
+        let ranked = ranked(model, query, &documents, request)?;
         let name = |i: usize| format!("{i:08}");
         judged.insert((*query).to_owned(), own.iter().map(|i| (name(*i), number_of(&rows[*i]).round() as i64)).collect());
         run.insert((*query).to_owned(), ranked.iter().map(|r| (name(own[r.index]), r.logit)).collect());
@@ -52,7 +61,7 @@ pub(super) fn ranking(model: &Model, rows: &[Row], request: &Request) -> Result<
 pub(super) fn choices(model: &Model, questions: &[Choices], request: &Request) -> Result<Outcome> {
     let (mut right, mut predictions) = (0, Vec::new());
     for question in questions {
-        let ranked = model.rerank(&question.first, &question.seconds, &Request { top: None, ..request.clone() })?.ranked;
+        let ranked = ranked(model, &question.first, &question.seconds, request)?;
         let said = ranked.first().map(|best| best.index);
         right += usize::from(said.is_some() && said == question.right);
         predictions.push(json!({"text": question.first, "choices": question.seconds, "right": question.right, "said": said}));
@@ -102,7 +111,7 @@ pub fn collection(model: &Model, collection: &Collection, candidates: Option<&Ru
             None => {
                 let documents: Vec<&str> = own.iter().map(|i| texts[*i].as_str()).collect();
                 let mut scores = vec![0.0; documents.len()];
-                let ranked = model.rerank(&query.text, &documents, &Request { top: None, ..request.clone() })?.ranked;
+                let ranked = ranked(model, &query.text, &documents, request)?;
                 ranked.iter().for_each(|r| scores[r.index] = r.logit);
                 scores
             }
@@ -122,6 +131,7 @@ pub fn collection(model: &Model, collection: &Collection, candidates: Option<&Ru
 /// The vectors of texts, of length 1.
 fn unit_vectors<T: AsRef<str>>(model: &Model, texts: &[T], request: &Request) -> Result<Vec<Vec<f64>>> {
     let found = model.encode(texts, &Request { normalize: Some(true), ..request.clone() })?;
+    whole(found.stopped)?;
     let numbers = found.vectors.as_f32().unwrap_or(&[]);
     Ok(numbers.chunks_exact(found.dimensions.max(1)).map(|v| v.iter().map(|x| f64::from(*x)).collect()).collect())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Outcome;
+use super::{Outcome, whole};
 use crate::error::{ErrorKind, Result};
 use crate::tasks::{Model, Request, Truncation};
 use crate::train::labelled::questions::Questions;
@@ -25,6 +25,7 @@ pub(super) fn answers(model: &Model, questions: &Questions, request: &Request) -
             }
             found => found.map_err(|e| e.within(format!("question {}", question.id)))?,
         };
+        whole(found.stopped)?;
         let found = &found.contexts[0];
         let best = found.answers.first();
         let odds = f64::from(found.no_answer_logit) - best.map_or(f64::NEG_INFINITY, |answer| f64::from(answer.logit));

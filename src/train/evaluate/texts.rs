@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Outcome;
+use super::{Outcome, whole};
 use crate::error::{ErrorKind, Result, fail};
 use crate::tasks::{Classified, Model, Request, Score};
 use crate::train::labelled::{ClassNames, Row, Target};
@@ -14,7 +14,9 @@ use crate::train::run::Figures;
 /// What the model says of each row, labels in their own order.
 fn answers(model: &Model, rows: &[Row], request: &Request) -> Result<Vec<Classified>> {
     let inputs: Vec<(&str, Option<&str>)> = rows.iter().map(|row| (row.text.as_str(), row.pair.as_deref())).collect();
-    let mut answers = model.classify(&inputs, &Request { top: None, ..request.clone() })?.inputs;
+    let said = model.classify(&inputs, &Request { top: None, ..request.clone() })?;
+    whole(said.stopped)?;
+    let mut answers = said.inputs;
     answers.iter_mut().for_each(|answer| answer.labels.sort_by_key(|label| label.id));
     Ok(answers)
 }

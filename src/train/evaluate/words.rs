@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Outcome;
+use super::{Outcome, whole};
 use crate::error::Result;
 use crate::tasks::{Aggregation, Model, Request, TagInput, Truncation};
 use crate::train::labelled::tagged::Sentence;
@@ -17,7 +17,9 @@ pub(super) fn tags(model: &Model, sentences: &[Sentence], request: &Request) -> 
     let words: Vec<Vec<&str>> = sentences.iter().map(|s| s.words.iter().map(String::as_str).collect()).collect();
     let inputs: Vec<TagInput<'_>> = words.iter().map(|words| TagInput::Words(words)).collect();
     let request = Request { aggregation: Aggregation::None, truncation: Some(Truncation::Window), ..request.clone() };
-    let answers = model.tag(&inputs, &request)?.inputs;
+    let answers = model.tag(&inputs, &request)?;
+    whole(answers.stopped)?;
+    let answers = answers.inputs;
     let gold: Vec<Vec<String>> = sentences.iter().map(|s| s.tags.clone()).collect();
     let said: Vec<Vec<String>> = sentences
         .iter()

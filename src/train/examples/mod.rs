@@ -185,7 +185,7 @@ fn replacements(tokenizer: &Tokenizer, settings: &ExampleSettings) -> Result<Rep
     if mask.is_none() && matches!(settings.learning, Learning::Masked(_)) {
         return fail(
             ErrorKind::InvalidArgument,
-            "the tokenizer has no mask token, which hides tokens; use learning = left_to_right, or another tokenizer",
+            "the tokenizer has no mask token, which hides tokens; use `learning = left_to_right`, or another tokenizer",
         );
     }
     let special = tokenizer.special_ids();

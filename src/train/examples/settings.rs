@@ -196,7 +196,7 @@ impl ExampleSettings {
         let wants = matches!(self.learning, Learning::Masked(scheme) if scheme.phrases);
         match (wants, &self.phrases) {
             (true, None) => fail(ErrorKind::InvalidArgument, "hiding phrases needs a list of them; name its file with phrases"),
-            (false, Some(_)) => fail(ErrorKind::InvalidArgument, "a list of phrases is for learning = phrase; leave it out"),
+            (false, Some(_)) => fail(ErrorKind::InvalidArgument, "a list of phrases is for `learning = phrase`; leave it out"),
             _ => Ok(()),
         }
     }

@@ -19,9 +19,9 @@ impl Reading<'_> {
         let largest = rows.iter().map(number).fold(1.0, f64::max);
         let share = |row: &Row| (number(row) / largest) as f32;
         let second = |row: &Row| -> Result<String> {
-            row.pair
-                .clone()
-                .ok_or_else(|| Error::new(ErrorKind::InvalidFile, "there is no second text; name its column with pair").within(&row.place))
+            row.pair.clone().ok_or_else(|| {
+                Error::new(ErrorKind::InvalidFile, "there is no second text; name its column with `pair`").within(&row.place)
+            })
         };
         if self.problem == Problem::Rank && self.settings.rank_loss.of_pairs() {
             let mut queries: BTreeMap<&str, Vec<(String, f32)>> = BTreeMap::new();
@@ -72,10 +72,16 @@ impl Reading<'_> {
         let fewest = triplets.iter().map(|triplet| triplet.negatives.len()).min().unwrap_or(0);
         let negatives = match self.settings.vector_loss {
             VectorLoss::Cosine => {
-                return fail(ErrorKind::InvalidArgument, "vector_loss cosine needs a number for two texts; say contrast or triplet");
+                return fail(
+                    ErrorKind::InvalidArgument,
+                    "`vector_loss = cosine` needs a number for two texts; say `vector_loss = contrast` or `vector_loss = triplet`",
+                );
             }
             VectorLoss::Triplet if fewest == 0 => {
-                return fail(ErrorKind::InvalidArgument, "vector_loss triplet needs a text that does not belong to the others in each row");
+                return fail(
+                    ErrorKind::InvalidArgument,
+                    "`vector_loss = triplet` needs a text that does not belong to the others in each row",
+                );
             }
             VectorLoss::Triplet => 1,
             // Each example of a batch has as many vectors.

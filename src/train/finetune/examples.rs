@@ -88,14 +88,17 @@ impl Targets {
             _ if problem != Problem::Classify => None,
             ClassWeights::None => None,
             ClassWeights::Balanced => Some(balanced(labels, examples)),
+            ClassWeights::Given(shares) if shares.iter().all(|share| *share == 0.0) => {
+                return fail(ErrorKind::InvalidArgument, "`class_weights` are all 0: there is nothing to learn");
+            }
             ClassWeights::Given(shares) if shares.len() == labels => Some(shares.clone()),
             ClassWeights::Given(shares) => {
-                return fail(ErrorKind::InvalidArgument, format!("class_weights has {} numbers for {labels} classes", shares.len()));
+                return fail(ErrorKind::InvalidArgument, format!("`class_weights` has {} numbers for {labels} classes", shares.len()));
             }
         };
         let taught = examples.iter().any(|example| !example.taught.is_empty());
         if taught && shares.is_some() {
-            return fail(ErrorKind::InvalidArgument, "class_weights and a teacher: say one of them");
+            return fail(ErrorKind::InvalidArgument, "`class_weights` and a teacher: say one of them");
         }
         Ok(Targets { problem, shares, taught, settings })
     }

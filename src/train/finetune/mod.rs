@@ -10,6 +10,7 @@ mod examples;
 mod head;
 pub mod judges;
 mod read;
+pub mod readers;
 mod settings;
 pub mod task;
 mod teacher;
@@ -17,7 +18,6 @@ pub mod vectors;
 
 use std::cell::RefCell;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use super::Permutation;
 use super::evaluate::evaluate;
@@ -31,7 +31,7 @@ use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{Source, huggingface};
 use crate::model::pooling::Pooling;
 use crate::model::{Fresh, Learnable};
-use crate::tasks::{Model, Options, Request};
+use crate::tasks::{Cancel, Model, Options, Request};
 pub use data::Data;
 use examples::{Example, Part, Targets};
 pub use settings::{ClassWeights, FinetuneSettings};
@@ -87,7 +87,11 @@ impl Finetuning {
         let run = settings.run_of(examples.len())?;
         let targets = Targets::new(problem, labels.len(), &examples, settings.clone())?;
         if targets.compares_all() && run.batch < 2 {
-            return fail(ErrorKind::InvalidArgument, "batch 1: vector_loss contrast compares each text with the others of a batch");
+            return fail(ErrorKind::InvalidArgument, "`batch = 1`: `vector_loss = contrast` compares each text with the others of a batch");
+        }
+        if let Some(length) = settings.lengths.iter().find(|length| **length > model.sizes().hidden) {
+            let told = format!("`lengths = {length}`: the model's vectors have {} numbers", model.sizes().hidden);
+            return fail(ErrorKind::InvalidArgument, told);
         }
         let learning = learns(&model, problem, &targets, &config, &settings)?;
         let mut companions = Companions::new(config, &source)?;
@@ -123,11 +127,11 @@ impl Finetuning {
         out: &Path,
         resume: bool,
         team: &Team,
-        stop: &AtomicBool,
+        stop: &Cancel,
         watch: &mut dyn FnMut(Event) -> Result<()>,
     ) -> Result<Option<f64>> {
         if team.size() > 1 && self.run.subject.targets.compares_all() {
-            let told = "vector_loss contrast compares each text with all of a batch, which several processes divide: run it in one, or say cosine or triplet";
+            let told = "`vector_loss = contrast` compares each text with all of a batch, which several processes divide: run it in one, or say `vector_loss = cosine` or `vector_loss = triplet`";
             return fail(ErrorKind::InvalidArgument, told);
         }
         self.run.run(out, resume, team, stop, watch)
@@ -183,19 +187,23 @@ impl Subject for Tuned {
     }
 
     /// The first process asks the model; the others are told how good it is.
-    fn evaluate(&mut self, learner: &mut Learner, team: &Team, write: Write<'_>) -> Result<Option<Evaluation>> {
+    fn evaluate(&mut self, learner: &mut Learner, team: &Team, write: Write<'_>, stop: &Cancel) -> Result<Option<Evaluation>> {
         let Some(held_out) = &self.held_out else { return Ok(None) };
-        let mut merit = [0.0];
+        // How good it is, and whether it was stopped before that was known.
+        let mut told = [0.0, 0.0];
         let mut figures = Figures::default();
         if team.leads() {
             let model = Model::load(write(learner)?, &Options { threads: self.run.threads, ..Options::default() })?;
-            let request = Request { max_tokens: self.targets.settings.max_length, ..Request::default() };
-            figures = evaluate(&model, self.task, held_out, &request)?.figures;
+            let request = Request { max_tokens: self.targets.settings.max_length, cancel: Some(stop.clone()), ..Request::default() };
+            match evaluate(&model, self.task, held_out, &request) {
+                Err(e) if e.kind() == ErrorKind::Cancelled => told[1] = 1.0,
+                outcome => figures = outcome?.figures,
+            }
             // Where a task has several kinds of data, the first figure is the one that counts.
-            merit = [figures.get(self.task.merit).or(figures.named.first().map(|(_, first)| *first)).unwrap_or(f64::NAN)];
+            told[0] = figures.get(self.task.merit).or(figures.named.first().map(|(_, first)| *first)).unwrap_or(f64::NAN);
         }
-        team.sum(&mut merit);
-        Ok(Some(Evaluation { figures, merit: merit[0] }))
+        team.sum(&mut told);
+        Ok((told[1] == 0.0).then_some(Evaluation { figures, merit: told[0] }))
     }
 
     fn fingerprint(&self) -> String {

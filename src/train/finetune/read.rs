@@ -32,7 +32,7 @@ pub(super) fn limit(tokenizer: &Tokenizer, positions: usize, settings: &Finetune
     let most = tokenizer.model_max_length().unwrap_or(usize::MAX).min(positions);
     let max_tokens = settings.max_length.unwrap_or(most);
     if max_tokens > positions {
-        let told = format!("max_length {max_tokens}: the model has positions for {} tokens", positions);
+        let told = format!("`max_length = {max_tokens}`: the model has positions for {} tokens", positions);
         return fail(ErrorKind::InvalidArgument, told);
     }
     Ok(Limit { max_tokens, truncation: Truncation::Right, overlap: settings.overlap })

@@ -74,7 +74,7 @@ fn ask(settings: &ReadSettings, head: &Head) -> Result<Vec<Asked>> {
     let (first, label) = (column(&settings.text, FIRSTS), column(&settings.label, LABELS));
     let missing = [(first.is_none(), "text"), (choices.is_empty(), "choices"), (label.is_none() && !settings.unlabelled, "label")];
     if let Some((_, option)) = missing.iter().find(|(missing, _)| *missing) {
-        return fail(ErrorKind::InvalidArgument, format!("which column has the {option}? {}; name it with {option}", head.told()));
+        return fail(ErrorKind::InvalidArgument, format!("which column has the {option}? {}; name it with `{option}`", head.told()));
     }
     let start = column(&settings.pair, STARTS);
     let mut asked = vec![("text", first), ("pair", start), ("label", label), ("id", column(&settings.id, IDS))];

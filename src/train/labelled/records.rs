@@ -164,7 +164,7 @@ impl Records {
         while cutter.state == State::Quoted {
             let next = if length > LONGEST { None } else { self.lines.next()? };
             let Some((text, wrong)) = next else {
-                let told = "a quote that opens in this line never closes; where quotes are characters like others, set quoting = none";
+                let told = "a quote that opens in this line never closes; where quotes are characters like others, set `quoting = none`";
                 return Err(Error::new(ErrorKind::InvalidFile, told).within(self.lines.place(cutter.opened)));
             };
             cutter.wrong = cutter.wrong.or(wrong);
@@ -224,7 +224,7 @@ impl Cutter {
                 }
                 (State::Closed, _) => {
                     let told = format!(
-                        "cell {} goes on behind its closing quote; where quotes are characters like others, set quoting = none",
+                        "cell {} goes on behind its closing quote; where quotes are characters like others, set `quoting = none`",
                         self.cells.len() + 1
                     );
                     self.wrong.get_or_insert(Error::new(ErrorKind::InvalidFile, told));

@@ -197,7 +197,7 @@ impl ReadSettings {
         }
         fail(
             ErrorKind::InvalidArgument,
-            format!("{}: {} has no {what}; set format to one of {}", path.display(), format.name, may.join(", ")),
+            format!("{}: {} has no {what}; set `format` to one of {}", path.display(), format.name, may.join(", ")),
         )
     }
 
@@ -208,7 +208,7 @@ impl ReadSettings {
                 Ok(Shape::Cells { delimiter: self.delimiter.unwrap_or(delimiter), quoted: self.quoted.unwrap_or(quoted) })
             }
             Shape::Objects if self.delimiter.is_some() || self.quoted.is_some() => {
-                fail(ErrorKind::InvalidArgument, "delimiter and quoting are for tables; leave them out for JSON lines")
+                fail(ErrorKind::InvalidArgument, "`delimiter` and `quoting` are for tables; leave them out for JSON lines")
             }
             Shape::Objects => Ok(shape),
         }

@@ -192,7 +192,7 @@ impl Table {
         let told = match self.ragged {
             true if has < needed => format!("the row has {has} cells, and the one numbered {needed} is asked for"),
             false if has != self.head.count => {
-                format!("the row has {has} cells, and the first row {}; where that may be so, set ragged = true", self.head.count)
+                format!("the row has {has} cells, and the first row {}; where that may be so, set `ragged = true`", self.head.count)
             }
             _ => return Ok(()),
         };

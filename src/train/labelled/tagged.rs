@@ -122,7 +122,8 @@ impl Reading<'_> {
         };
         let Some((count, word, tag)) = self.columns else { return self.begin(&cells, text) };
         if cells.len() != count && !self.settings.ragged {
-            let told = format!("the line has {} columns, and the first one {count}; where that may be so, set ragged = true", cells.len());
+            let told =
+                format!("the line has {} columns, and the first one {count}; where that may be so, set `ragged = true`", cells.len());
             return fail(ErrorKind::InvalidFile, told);
         }
         // The last column is the last of each line.
@@ -194,7 +195,7 @@ fn objects(path: &Path, settings: &ReadSettings) -> Result<Loaded<Sentence>> {
         let (words, tags) = (column(&settings.text, WORDS), column(&settings.label, TAGS));
         for (found, word, option) in [(&words, "list of words", "text"), (&tags, "list of tags", "label")] {
             if found.is_none() && !(settings.unlabelled && option == "label") {
-                let told = format!("which field is the {word}? {}; name it with {option}", head.told());
+                let told = format!("which field is the {word}? {}; name it with `{option}`", head.told());
                 return fail(ErrorKind::InvalidArgument, told);
             }
         }

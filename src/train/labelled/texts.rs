@@ -141,7 +141,7 @@ fn refuse_header(rows: &[Row]) -> Result<()> {
     if rows.len() < 5 || counts.values().filter(|count| **count == 1).count() != 1 || counts.get(label.as_str()) != Some(&1) {
         return Ok(());
     }
-    let told = format!("the label {label:?} occurs in the first row alone, which may be a header; set header = true or header = false");
+    let told = format!("the label {label:?} occurs in the first row alone, which may be a header; set `header = true` or `header = false`");
     Err(Error::new(ErrorKind::InvalidFile, told).within(place))
 }
 
@@ -155,7 +155,7 @@ fn ask(format: &Format, settings: &ReadSettings, head: &Head) -> Result<Vec<Aske
     let usual = |names: &[&str]| names.iter().find_map(|name| head.find(name));
     let label = settings.label.clone().or_else(|| usual(format.labels));
     if label.is_none() && !settings.unlabelled {
-        let told = format!("which column is the label? {}; name it with label, by its name or its number", head.told());
+        let told = format!("which column is the label? {}; name it with `label`, by its name or its number", head.told());
         return fail(ErrorKind::InvalidArgument, told);
     }
     // Rows of a table without a header are not called by chance.
@@ -172,7 +172,7 @@ fn usual_texts(format: &Format, head: &Head) -> Result<(Column, Option<Column>)>
             _ => {}
         }
     }
-    let told = format!("which column is the text? {}; name it with text (and pair), by its name or its number", head.told());
+    let told = format!("which column is the text? {}; name it with `text` (and `pair`), by its name or its number", head.told());
     fail(ErrorKind::InvalidArgument, told)
 }
 

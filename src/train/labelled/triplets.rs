@@ -57,7 +57,7 @@ fn ask(settings: &ReadSettings, head: &Head) -> Result<Vec<Asked>> {
     let positive = settings.pair.clone().or_else(|| usual(POSITIVES));
     for (found, what, option) in [(&anchor, "text", "text"), (&positive, "text that belongs to it", "pair")] {
         if found.is_none() {
-            return fail(ErrorKind::InvalidArgument, format!("which column is the {what}? {}; name it with {option}", head.told()));
+            return fail(ErrorKind::InvalidArgument, format!("which column is the {what}? {}; name it with `{option}`", head.told()));
         }
     }
     let numbered = || {

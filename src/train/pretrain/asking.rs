@@ -12,6 +12,7 @@ use super::questions::{Question, Sums};
 use super::supply::Supply;
 use crate::engine::cpu::Learner;
 use crate::error::Result;
+use crate::tasks::Cancel;
 
 /// Someone who is asked about examples.
 pub(in crate::train) trait Ask {
@@ -41,8 +42,8 @@ impl<A: Ask> Subject for OverText<A> {
         Ok((figures, examples.iter().map(|e| e.ids.len() as u64).sum()))
     }
 
-    /// The lower the loss, the better.
-    fn evaluate(&mut self, learner: &mut Learner, team: &Team, _: Write<'_>) -> Result<Option<Evaluation>> {
+    /// The lower the loss, the better. `evaluate_on` examples do not take long enough to be stopped among them.
+    fn evaluate(&mut self, learner: &mut Learner, team: &Team, _: Write<'_>, _: &Cancel) -> Result<Option<Evaluation>> {
         let Some(examples) = self.supply.held_out()? else { return Ok(None) };
         let mut figures = self.ask.figures(learner, team, &examples, 0, false)?;
         figures.named.extend(figures.get("masked_loss").map(|loss| ("perplexity".into(), loss.exp())));

@@ -13,7 +13,6 @@ mod settings;
 pub(super) mod supply;
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use serde_json::Value;
 
@@ -29,6 +28,7 @@ use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{Source, Weights, huggingface};
 use crate::model::heads::Kind;
 use crate::model::{Fresh, Learnable, config};
+use crate::tasks::Cancel;
 use asking::{Ask, Asking, Graphs, OverText};
 use questions::{BOUNDARY, MASKED, NEXT_TOKEN, PAIR, Question, REPLACED};
 use replaced::Replacing;
@@ -78,14 +78,7 @@ impl Pretraining {
     ///
     /// # Errors
     /// `Io` where files cannot be written, `NonFinite` after too many steps in a row whose numbers were not finite, and as [`Pretraining::new`].
-    pub fn run(
-        &mut self,
-        out: &Path,
-        resume: bool,
-        team: &Team,
-        stop: &AtomicBool,
-        watch: &mut dyn FnMut(Event) -> Result<()>,
-    ) -> Result<()> {
+    pub fn run(&mut self, out: &Path, resume: bool, team: &Team, stop: &Cancel, watch: &mut dyn FnMut(Event) -> Result<()>) -> Result<()> {
         self.run.run(out, resume, team, stop, watch).map(|_| ())
     }
 }
@@ -109,7 +102,7 @@ impl Begun<'_> {
         let mut questions = vec![of_tokens(&config, left_to_right)?];
         if settings.objective.boundary {
             if !matches!(asks.learning, Asks::Masked(scheme) if scheme.spans) {
-                return fail(ErrorKind::InvalidArgument, "objective = span_boundary asks about spans: use learning = span");
+                return fail(ErrorKind::InvalidArgument, "`objective = span_boundary` asks about spans: use `learning = span`");
             }
             questions.push(BOUNDARY);
         }
@@ -134,7 +127,10 @@ impl Begun<'_> {
     fn replacing(self) -> Result<Run<OverText<Box<dyn Ask>>>> {
         let Begun { config, weights, tokenizer, supply, mut told, settings } = self;
         if matches!(supply.corpus.settings().learning, Asks::LeftToRight) {
-            return fail(ErrorKind::InvalidArgument, "objective = replaced fills hidden tokens: use another learning than left_to_right");
+            return fail(
+                ErrorKind::InvalidArgument,
+                "`objective = replaced` fills hidden tokens: use another `learning` than left_to_right",
+            );
         }
         let smaller = replaced::generator(&config, settings.generator_size)?;
         told.push(("generator_size", settings.generator_size.to_string()));
@@ -168,7 +164,8 @@ fn of_tokens(config: &Value, left_to_right: bool) -> Result<Question> {
         return Ok(MASKED);
     }
     if !left_to_right {
-        let told = format!("models of family {family} see no token behind another: use learning = left_to_right and sequences = single");
+        let told =
+            format!("models of family {family} see no token behind another: use `learning = left_to_right` and `sequences = single`");
         return fail(ErrorKind::InvalidArgument, told);
     }
     Ok(NEXT_TOKEN)

@@ -65,15 +65,16 @@ pub fn write(out: &Path) -> Result<()> {
     put("report.html", page(&log, &curve).as_bytes())
 }
 
-/// The columns of the page's table: what they are called, the field, and its digits.
-const COLUMNS: &[(&str, &str, usize)] = &[
-    ("step", "step", 0),
-    ("masked loss", "masked_loss", 4),
-    ("perplexity", "perplexity", 2),
-    ("masked accuracy", "masked_accuracy", 4),
-    ("pair loss", "pair_loss", 4),
-    ("pair accuracy", "pair_accuracy", 4),
-];
+/// The figures of the evaluations, in the order in which the log has them first.
+fn columns(log: &Log) -> Vec<&str> {
+    let mut columns: Vec<&str> = Vec::new();
+    for (name, value) in log.of("evaluated").filter_map(Value::as_object).flatten() {
+        if value.is_number() && name != "step" && !columns.contains(&name.as_str()) {
+            columns.push(name);
+        }
+    }
+    columns
+}
 
 fn page(log: &Log, curve: &str) -> String {
     let mut html = String::from(
@@ -81,25 +82,27 @@ fn page(log: &Log, curve: &str) -> String {
     );
     if let Some(last) = log.of("step").last() {
         let number = |field: &str| last[field].as_f64().unwrap_or(0.0);
+        let loss = if last["masked_loss"].is_number() { "masked_loss" } else { "loss" };
         let _ = writeln!(
             html,
-            "<p>Step {} of {}: masked loss {:.4}, {:.0} tokens a second.</p>",
+            "<p>Step {} of {}: {loss} {:.4}, {:.0} tokens a second.</p>",
             number("step"),
             number("steps"),
-            number("masked_loss"),
+            number(loss),
             number("tokens_per_second")
         );
     }
     html.push_str(curve);
-    html.push_str("<h2>On texts held out</h2>\n<table><tr>");
-    COLUMNS.iter().for_each(|(name, _, _)| html.push_str(&format!("<th>{name}</th>")));
-    html.push_str("</tr>\n");
+    let columns = columns(log);
+    if columns.is_empty() {
+        return html;
+    }
+    let heads: String = columns.iter().map(|name| format!("<th>{}</th>", name.replace('_', " "))).collect();
+    let _ = writeln!(html, "<h2>On what was held out</h2>\n<table><tr><th>step</th>{heads}<th></th></tr>");
     for event in log.of("evaluated") {
-        let cell = |(_, field, digits): &(&str, &str, usize)| match event[*field].as_f64() {
-            Some(x) => format!("<td>{x:.digits$}</td>"),
-            None => "<td></td>".to_owned(),
-        };
-        let _ = writeln!(html, "<tr>{}</tr>", COLUMNS.iter().map(cell).collect::<String>());
+        let cell = |field: &&str| event[*field].as_f64().map_or("<td></td>".to_owned(), |x| format!("<td>{x:.4}</td>"));
+        let best = if event["best"] == true { "best so far" } else { "" };
+        let _ = writeln!(html, "<tr><td>{}</td>{}<td>{best}</td></tr>", event["step"], columns.iter().map(cell).collect::<String>());
     }
     html.push_str("</table>\n");
     html

@@ -12,7 +12,6 @@ pub(super) mod settings;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use serde_json::Value;
@@ -27,6 +26,7 @@ use crate::engine::graph::ValueId;
 use crate::engine::threads::default_threads;
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::model::Learnable;
+use crate::tasks::Cancel;
 use checkpoint::Progress;
 pub use event::{Event, Figures};
 pub use folder::copy as copy_model;
@@ -80,8 +80,8 @@ pub(super) trait Subject {
     fn learn(&mut self, learner: &mut Learner, team: &Team, step: u64, seed: u64) -> Result<(Figures, u64)>;
 
     /// Tries the model on what was held out, if anything was; each process on its share. `write` writes the model as it is now and says into which
-    /// folder.
-    fn evaluate(&mut self, learner: &mut Learner, team: &Team, write: Write<'_>) -> Result<Option<Evaluation>>;
+    /// folder. None where `stop` came first: it is tried when the run goes on.
+    fn evaluate(&mut self, learner: &mut Learner, team: &Team, write: Write<'_>, stop: &Cancel) -> Result<Option<Evaluation>>;
 
     /// The settings that decide what is learned, a line each, beside those of the run.
     fn fingerprint(&self) -> String;
@@ -115,7 +115,7 @@ impl<S: Subject> Run<S> {
 
     /// Runs to the last step, or until `stop` in one of the team; either way ends with a checkpoint and the model in `out`, which the first process
     /// writes. `resume` takes up the last checkpoint there. Returns the merit of the best evaluation.
-    pub(super) fn run(&mut self, out: &Path, resume: bool, team: &Team, stop: &AtomicBool, watch: Watch<'_>) -> Result<Option<f64>> {
+    pub(super) fn run(&mut self, out: &Path, resume: bool, team: &Team, stop: &Cancel, watch: Watch<'_>) -> Result<Option<f64>> {
         let settings = format!("{}\n{}", self.subject.fingerprint(), self.settings.fingerprint());
         std::fs::create_dir_all(out).map_err(|e| Error::new(ErrorKind::Io, format!("{}: {e}", out.display())))?;
         let mut progress =
@@ -127,11 +127,11 @@ impl<S: Subject> Run<S> {
         team.agree("model or checkpoint", || bytes_of(self.learner.state().numbers))?;
         // It may have ended while it was evaluated.
         if resume && self.is_due(&progress) {
-            self.evaluate(out, team, &mut progress, watch)?;
+            self.evaluate(out, team, &mut progress, stop, watch)?;
         }
         let (started, tokens_before) = (Instant::now(), progress.tokens);
         let mut saved = progress.step;
-        while progress.step < self.settings.steps && !self.is_enough(&progress) && !team.any(stop.load(Ordering::Relaxed)) {
+        while progress.step < self.settings.steps && !self.is_enough(&progress) && !team.any(stop.is_cancelled()) {
             let done = self.step(team, &mut progress)?;
             let seconds = started.elapsed().as_secs_f64();
             match done {
@@ -156,7 +156,7 @@ impl<S: Subject> Run<S> {
                 saved = progress.step;
             }
             if self.is_due(&progress) {
-                self.evaluate(out, team, &mut progress, watch)?;
+                self.evaluate(out, team, &mut progress, stop, watch)?;
                 if saved == progress.step && team.leads() {
                     checkpoint::note(out, &progress)?;
                 }
@@ -232,13 +232,13 @@ impl<S: Subject> Run<S> {
         Ok(Some(Done { figures, norm, rate, tokens }))
     }
 
-    fn evaluate(&mut self, out: &Path, team: &Team, progress: &mut Progress, watch: Watch<'_>) -> Result<()> {
+    fn evaluate(&mut self, out: &Path, team: &Team, progress: &mut Progress, stop: &Cancel, watch: Watch<'_>) -> Result<()> {
         let write = |learner: &Learner| {
             let folder = out.join("model");
             self.companions.write(&folder, &self.model, learner)?;
             Ok(folder)
         };
-        let Some(Evaluation { figures, merit }) = self.subject.evaluate(&mut self.learner, team, &write)? else { return Ok(()) };
+        let Some(Evaluation { figures, merit }) = self.subject.evaluate(&mut self.learner, team, &write, stop)? else { return Ok(()) };
         let best = !merit.is_nan() && progress.best.is_none_or(|best| merit > best);
         if best {
             (progress.best, progress.without_gain) = (Some(merit), 0);

@@ -59,7 +59,7 @@ type Hostile<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], &'a str);
 #[test]
 fn whatever_is_wrong_with_choices_is_named() {
     const HOSTILE: &[Hostile<'_>] = &[
-        ("a.csv", "text,label\nx,1\n", &[], "a.csv, line 1: which column has the choices? there are text, label; name it with choices"),
+        ("a.csv", "text,label\nx,1\n", &[], "a.csv, line 1: which column has the choices? there are text, label; name it with `choices`"),
         ("a.csv", "text,choice0,choice1\nx,a,b\n", &[], "a.csv, line 1: which column has the label?"),
         ("a.csv", "text,choice0,choice1,label\nx,a,b,2\n", &[], "a.csv, line 2: the label \"2\" is none of the 2 choices"),
         ("a.csv", "text,choice0,choice1,label\nx,a,b,C\n", &[], "a.csv, line 2: the label \"C\" is none of the 2 choices"),
@@ -100,7 +100,7 @@ fn triplets_are_read_as_people_write_them() {
         assert_eq!(told_triplets(loaded), *expected, "{content:?}");
     }
     for (content, expected) in [
-        ("{\"query\":\"a\"}\n", "line 1: which column is the text that belongs to it? there are query; name it with pair"),
+        ("{\"query\":\"a\"}\n", "line 1: which column is the text that belongs to it? there are query; name it with `pair`"),
         ("{\"query\":\"a\",\"pos\":[]}\n", "line 1: the row has no pair in \"pos\""),
         ("{\"query\":\"a\",\"pos\":[\"b\"],\"neg\":[3]}\n", "line 1: the negative must be a list of strings, not [3]"),
     ] {

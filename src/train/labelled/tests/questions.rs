@@ -92,7 +92,7 @@ fn whatever_is_no_file_of_questions_is_refused() {
             &[],
             "a.json: the file is not laid out as SQuAD's",
         ),
-        ("a.csv", "", &[("format", "csv")], "a.csv: csv has no questions; set format to one of squad, jsonl"),
+        ("a.csv", "", &[("format", "csv")], "a.csv: csv has no questions; set `format` to one of squad, jsonl"),
     ] {
         let error = load(name, content, options).expect_err(content);
         assert!(error.message().contains(expected), "{content:?}: {error}");

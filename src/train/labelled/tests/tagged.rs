@@ -66,7 +66,7 @@ const HOSTILE: &[Hostile<'_>] = &[
     ("a.conll", b"a\tO\nb\0\tO\n", &[], "a.conll, line 2: the line has a NUL"),
     ("a.conll", b"a\tO\n", &[("label", "3")], "a.conll, line 1: there is no column 3; the line has 2"),
     ("a.conll", b"a\tO\n", &[("label", "ner")], "a.conll, line 1: there is no column \"ner\" in the first line: a, O"),
-    ("a.csv", b"a,O\n", &[], "a.csv: csv has no words with tags; set format to one of conll, tsv, jsonl"),
+    ("a.csv", b"a,O\n", &[], "a.csv: csv has no words with tags; set `format` to one of conll, tsv, jsonl"),
     ("a.jsonl", b"{\"tokens\":[\"a\",\"b\"],\"tags\":[\"O\"]}\n", &[], "a.jsonl, line 1: there are 2 words and 1 tags"),
     ("a.jsonl", b"{\"tokens\":[],\"tags\":[]}\n", &[], "a.jsonl, line 1: the list of words is empty"),
     ("a.jsonl", b"{\"tokens\":\"a\",\"tags\":[\"O\"]}\n", &[], "a.jsonl, line 1: the text must be a list, not \"a\""),

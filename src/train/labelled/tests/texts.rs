@@ -96,7 +96,7 @@ const HOSTILE: &[Hostile<'_>] = &[
     ("a.tsv", b"text\tlabel\n", &[], "a.tsv: there is no row"),
     ("a.txt", b"text\tlabel\na\t1\n", &[], "a.txt: its name does not end with .tsv, .csv or .jsonl"),
     ("a.tsv", b"a\t1\nb\t0\n", &[], "a.tsv, line 1: which column is the text? there are 2 columns without a header"),
-    ("a.tsv", b"text\tstars\na\t1\n", &[], "a.tsv, line 1: which column is the label? there are text, stars; name it with label"),
+    ("a.tsv", b"text\tstars\na\t1\n", &[], "a.tsv, line 1: which column is the label? there are text, stars; name it with `label`"),
     ("a.tsv", b"text\tlabel\na\t1\n", &[("label", "stars")], "a.tsv, line 1: there is no column \"stars\"; there are text, label"),
     ("a.tsv", b"text\tlabel\na\t1\n", &[("label", "3")], "a.tsv, line 1: there is no column 3"),
     ("a.tsv", b"a\t1\n", &[("text", "1"), ("label", "x"), ("header", "false")], "there is no column \"x\", since there is no header"),
@@ -128,7 +128,7 @@ const HOSTILE: &[Hostile<'_>] = &[
     ("a.jsonl", b"{\"text\":\"a\",\"label\":1}\n{\"text\":3,\"label\":1}\n", &[], "a.jsonl, line 2: the text must be a string, not 3"),
     ("a.jsonl", b"{\"text\":\"a\",\"label\":1}\n{\"label\":1}\n", &[], "a.jsonl, line 2: the row has no text in \"text\""),
     ("a.jsonl", b"{\"text\":\"a\",\"label\":[1]}\n", &[], "a.jsonl, line 1: the label must be the name of a class, not [1]"),
-    ("a.jsonl", b"{\"text\":\"a\",\"label\":1}\n", &[("delimiter", ";")], "delimiter and quoting are for tables"),
+    ("a.jsonl", b"{\"text\":\"a\",\"label\":1}\n", &[("delimiter", ";")], "`delimiter` and `quoting` are for tables"),
     ("t.tsv", b"sentence\tlabel\na\t2\n", &[("format", "sst2")], "t.tsv, line 2: the label must be one of 0, 1, not \"2\""),
     (
         "t.tsv",
