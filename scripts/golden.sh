@@ -35,6 +35,10 @@ cd "$(dirname "$0")/.."
 .venv/bin/python tests/golden/make/gguf_files.py
 .venv/bin/python tests/golden/make/checkpoints.py
 .venv/bin/python tests/golden/make/checkpoints_tensorflow.py
+# The last transformers with TensorFlow's classes.
+[ -x .venv-keras/bin/python ] || python3 -m venv .venv-keras
+.venv-keras/bin/python -m pip install --quiet --disable-pip-version-check -r tests/golden/make/requirements-keras.txt
+.venv-keras/bin/python tests/golden/make/checkpoints_keras.py
 if [ -n "${LIBGGMLQ:-}" ]; then
     .venv/bin/python tests/golden/make/gguf_types.py "$LIBGGMLQ"
 else

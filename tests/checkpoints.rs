@@ -6,6 +6,9 @@
 
 #[path = "checkpoints/bases.rs"]
 mod bases;
+#[path = "checkpoints/keras.rs"]
+#[cfg(feature = "keras")]
+mod keras;
 #[path = "checkpoints/onnx.rs"]
 mod onnx;
 #[path = "checkpoints/pytorch.rs"]
@@ -59,6 +62,7 @@ fn of_several_checkpoints_the_first_of_the_table_is_read() {
         "model.onnx",
         "onnx/model.onnx",
         "tf_model.h5",
+        "tf_model.h5.index.json",
         "flax_model.msgpack",
         "rust_model.ot",
         "openvino_model.xml",

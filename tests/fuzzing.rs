@@ -154,3 +154,12 @@ fn graphs_of_any_bytes_are_read_or_refused() {
         .map(|name| format!("golden/checkpoints/onnx/{name}"));
     run("onnx", &seeds(&folders.each_ref().map(String::as_str), "onnx"), harness::onnx);
 }
+
+#[cfg(feature = "keras")]
+#[test]
+fn keras_files_of_any_bytes_are_read_or_refused() {
+    let mut files = seeds(&["golden/checkpoints/keras/other-types", "golden/checkpoints/keras/refused"], "h5");
+    // Whole models are mostly numbers, and long: the first tensors' groups stand in the first part.
+    files.extend(seeds(&["golden/checkpoints/keras/sharded"], "h5"));
+    run("keras", &files, harness::keras);
+}

@@ -146,8 +146,8 @@ fn missing_files_are_named() {
     Folder::new().remove("tokenizer.json").remove("vocab.txt").refused(ErrorKind::InvalidFile, &["tokenizer.json", "vocab.txt"]);
     let damaged = Folder::new().remove("model.safetensors").write("pytorch_model.bin", "x");
     damaged.refused(ErrorKind::InvalidFile, &["pytorch_model.bin"]);
-    let other = Folder::new().remove("model.safetensors").write("tf_model.h5", "x");
-    other.refused(ErrorKind::Unsupported, &["tf_model.h5", "safetensors", "convert"]);
+    let other = Folder::new().remove("model.safetensors").write("flax_model.msgpack", "x");
+    other.refused(ErrorKind::Unsupported, &["flax_model.msgpack", "safetensors", "convert"]);
     let index = json!({"weight_map": {"a": "model-00001-of-00001.safetensors"}}).to_string();
     let sharded = Folder::new().remove("model.safetensors").write("model.safetensors.index.json", index);
     sharded.refused(ErrorKind::Io, &["model-00001-of-00001.safetensors"]);

@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::header::Index;
+#[cfg(feature = "keras")]
+use super::keras;
 use super::source::inside;
 use super::{Source, Weights, onnx, pytorch, safetensors, tensorflow};
 use crate::error::{ErrorKind, Result, fail};
@@ -17,13 +19,15 @@ const INDEX: &str = "model.safetensors.index.json";
 
 /// Reads a file of tensors: its name for messages, its bytes, and where the tensors go.
 type Reader = fn(&str, &Bytes, &mut Weights) -> Result<()>;
+/// What the reader calls a tensor that an index names.
+type Naming = fn(&str) -> String;
 
 /// How a checkpoint is read.
 enum Form {
     /// The file holds every tensor.
     File(Reader),
     /// The file says which shard holds which tensor.
-    Shards(Reader),
+    Shards(Reader, Naming),
     /// An index beside its data files, of any name: TensorFlow's.
     TensorFlow,
     /// A graph, perhaps with files of constants beside it.
@@ -34,19 +38,28 @@ enum Form {
 
 const TRANSFORMERS: &str = "with transformers: AutoModel.from_pretrained(folder).save_pretrained(folder)";
 /// What transformers 5 no longer reads.
-const TRANSFORMERS_4: &str =
-    "with transformers 4: AutoModel.from_pretrained(folder, from_tf=True).save_pretrained(folder), or from_flax=True";
+const TRANSFORMERS_4: &str = "with transformers 4: AutoModel.from_pretrained(folder, from_flax=True).save_pretrained(folder)";
+/// What the command line reads and the small library leaves out.
+#[cfg(not(feature = "keras"))]
+const CONVERT: &str = "with the command line: cloze convert -m FOLDER -o NEW.gguf";
 
 /// Every checkpoint, in the order in which a folder with several is read.
 const FORMS: &[(&str, Form)] = &[
     (SINGLE, Form::File(safetensors::read)),
-    (INDEX, Form::Shards(safetensors::read)),
+    (INDEX, Form::Shards(safetensors::read, str::to_owned)),
     ("pytorch_model.bin", Form::File(pytorch::read)),
-    ("pytorch_model.bin.index.json", Form::Shards(pytorch::read)),
+    ("pytorch_model.bin.index.json", Form::Shards(pytorch::read, str::to_owned)),
     ("*.ckpt*.index", Form::TensorFlow),
     ("model.onnx", Form::Onnx),
     ("onnx/model.onnx", Form::Onnx),
-    ("tf_model.h5", Form::Refused(TRANSFORMERS_4)),
+    #[cfg(feature = "keras")]
+    ("tf_model.h5", Form::File(keras::read)),
+    #[cfg(feature = "keras")]
+    ("tf_model.h5.index.json", Form::Shards(keras::read_shard, keras::indexed)),
+    #[cfg(not(feature = "keras"))]
+    ("tf_model.h5", Form::Refused(CONVERT)),
+    #[cfg(not(feature = "keras"))]
+    ("tf_model.h5.index.json", Form::Refused(CONVERT)),
     ("flax_model.msgpack", Form::Refused(TRANSFORMERS_4)),
     ("rust_model.ot", Form::Refused(TRANSFORMERS)),
     ("openvino_model.xml", Form::Refused(TRANSFORMERS)),
@@ -85,7 +98,7 @@ fn read_form(source: &Source, dir: &str, name: &str, form: &Form) -> Result<Weig
             reader(&source.label(&path), &source.require_mapped(&path)?, &mut weights)?;
             Ok(weights)
         }
-        Form::Shards(reader) => read_shards(source, dir, &path, *reader),
+        Form::Shards(reader, naming) => read_shards(source, dir, &path, *reader, *naming),
         Form::Refused(advice) => fail(
             ErrorKind::Unsupported,
             format!("{} has {name} but no {SINGLE}: this version does not read it; convert it {advice}", place(source, dir)),
@@ -93,10 +106,10 @@ fn read_form(source: &Source, dir: &str, name: &str, form: &Form) -> Result<Weig
     }
 }
 
-fn read_shards(source: &Source, dir: &str, index: &str, reader: Reader) -> Result<Weights> {
+fn read_shards(source: &Source, dir: &str, index: &str, reader: Reader, naming: Naming) -> Result<Weights> {
     let Some(Index { weight_map }) = source.parse(index)? else { return absent(source, dir) };
     let mut weights = Weights::default();
-    for (shard, names) in by_shard(&weight_map.0) {
+    for (shard, names) in by_shard(&weight_map.0, naming) {
         let tensors = read_shard(source, dir, shard, &names, reader).map_err(|e| e.within(source.label(index)))?;
         weights.append(tensors)?;
     }
@@ -106,16 +119,16 @@ fn read_shards(source: &Source, dir: &str, index: &str, reader: Reader) -> Resul
     Ok(weights)
 }
 
-fn by_shard(weight_map: &BTreeMap<String, String>) -> BTreeMap<&str, BTreeSet<&str>> {
-    let mut shards: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+fn by_shard(weight_map: &BTreeMap<String, String>, naming: Naming) -> BTreeMap<&str, BTreeSet<String>> {
+    let mut shards: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for (name, shard) in weight_map {
-        shards.entry(shard).or_default().insert(name);
+        shards.entry(shard).or_default().insert(naming(name));
     }
     shards
 }
 
 /// The tensors of one shard, which must be `names`.
-fn read_shard(source: &Source, dir: &str, shard: &str, names: &BTreeSet<&str>, reader: Reader) -> Result<Weights> {
+fn read_shard(source: &Source, dir: &str, shard: &str, names: &BTreeSet<String>, reader: Reader) -> Result<Weights> {
     // Asked of the shard's own name: joined to a folder, "/etc/x" would look harmless.
     if inside(shard).is_none() {
         return fail(ErrorKind::InvalidFile, format!("the shard name {shard:?} leaves the model's folder"));
@@ -124,10 +137,10 @@ fn read_shard(source: &Source, dir: &str, shard: &str, names: &BTreeSet<&str>, r
     let mut weights = Weights::default();
     reader(&source.label(&path), &source.require_mapped(&path)?, &mut weights)?;
     let skipped: BTreeSet<&str> = weights.skipped().collect();
-    if let Some(name) = names.iter().find(|name| weights.get(name).is_none() && !skipped.contains(*name)) {
+    if let Some(name) = names.iter().find(|name| weights.get(name).is_none() && !skipped.contains(name.as_str())) {
         return fail(ErrorKind::InvalidTensor, format!("tensor {name:?} is missing from {shard}, where weight_map places it"));
     }
-    if let Some(name) = weights.names().find(|name| !names.contains(name)) {
+    if let Some(name) = weights.names().find(|name| !names.contains(*name)) {
         return fail(ErrorKind::InvalidTensor, format!("{shard} holds tensor {name:?}, which weight_map does not place there"));
     }
     Ok(weights)

@@ -210,7 +210,7 @@ mod tests {
         }
         let e = Files::minimal().without("model.safetensors").with("pytorch_model.bin", "x").open().unwrap_err();
         assert_eq!(e.kind(), ErrorKind::InvalidFile);
-        let e = Files::minimal().without("model.safetensors").with("tf_model.h5", "x").open().unwrap_err();
+        let e = Files::minimal().without("model.safetensors").with("flax_model.msgpack", "x").open().unwrap_err();
         assert_eq!(e.kind(), ErrorKind::Unsupported);
     }
 

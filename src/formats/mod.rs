@@ -16,7 +16,7 @@
 //! | `safetensors`, `header` | where does each tensor lie in a file, and how is one written? |
 //! | `gguf` | the same of GGUF files, and their settings |
 //! | `pytorch`, `zip` | which tensors does a PyTorch checkpoint hold? |
-//! | `tensorflow`, `onnx` | the same of TensorFlow's checkpoints and of exported graphs |
+//! | `tensorflow`, `keras`, `onnx` | the same of TensorFlow's checkpoints, of Keras's files and of exported graphs |
 //! | `nearest` | which names are most like one that is not there? |
 //! | `package`, `llama_cpp`, `names` | how is a GGUF file a folder? |
 //! | `convert`, `stored_type`, `type_choice`, `plan`, `atomic`, `rename` | how does a folder become a GGUF file, or the other way round? |
@@ -32,6 +32,8 @@ mod fixtures;
 pub mod gguf;
 mod header;
 pub mod huggingface;
+#[cfg(feature = "keras")]
+mod keras;
 mod late;
 mod llama_cpp;
 mod mapping;

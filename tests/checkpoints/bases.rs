@@ -150,10 +150,13 @@ impl Base {
                 let bare = name.strip_prefix("bert.").unwrap_or(name);
                 // Of parameters with the same numbers, exporters keep one name.
                 let tied = name.replace("predictions.bias", "predictions.decoder.bias");
+                // Keras writes the trunk's name before that of every tensor.
+                let whole = format!("bert.{name}");
                 let other = weights
                     .get(name)
                     .or_else(|| weights.get(bare))
                     .or_else(|| weights.get(&tied))
+                    .or_else(|| weights.get(&whole))
                     .unwrap_or_else(|| panic!("{what}, {which}: {name} is missing"));
                 assert_eq!((other.shape(), other.to_f32()), (tensor.shape(), tensor.to_f32()), "{what}, {which}: {name}");
             }

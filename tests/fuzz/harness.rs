@@ -127,5 +127,17 @@ pub fn onnx(data: &[u8]) -> bool {
     folder(vec![("model.onnx", data.to_vec()), ("model.onnx.data", vec![0; 4096])])
 }
 
+/// Bytes as a Keras file.
+#[cfg(feature = "keras")]
+pub fn keras(data: &[u8]) -> bool {
+    let mut files = vec![("tf_model.h5".to_owned(), data.to_vec())];
+    files.push(("config.json".to_owned(), br#"{"model_type": "bert"}"#.to_vec()));
+    let Ok(folder) = Source::memory(files).and_then(|source| huggingface::open(&source)) else { return false };
+    // Deflate makes 1032 bytes of one at most, and a tensor may be linked to from many names.
+    let largest = folder.weights.iter().map(|(_, tensor)| tensor.bytes().len()).max().unwrap_or(0);
+    assert!(largest <= data.len().saturating_mul(1032), "a tensor of {largest} bytes from {}", data.len());
+    true
+}
+
 #[path = "../checkpoints/table.rs"]
 pub mod table;
