@@ -2,7 +2,7 @@
 # Does the jar do what its README says? Called by scripts/bindings.sh, which says what the variables are. Builds and tests with the machine's JDK, and
 # tests once more with the newest one that is installed beside it.
 set -eu
-sh scripts/bootstrap.sh cc javac mvn
+sh scripts/bootstrap.sh cc javac mvn nm readelf
 here="$PWD/bindings/java"
 build="$CLOZE_SCRATCH/maven"
 export CLOZE_LIB
@@ -18,6 +18,14 @@ keep() { for file in "$build"/surefire-reports/*.txt; do [ -f "$file" ] && cp "$
 
 maven package
 keep first
+
+# The library shows the shim's functions only, and needs what the C library needs.
+for library in "$build"/classes/org/cloze/native/*/libclozejni.so; do
+    shown=$(nm --dynamic --defined-only --format=posix "$library" | cut -d' ' -f1 | grep -v '^Java_org_cloze_Native_' || true)
+    needed=$(readelf --wide --dynamic "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -v -x -e libc.so.6 -e libm.so.6 -e libgcc_s.so.1 -e 'ld-linux.*' || true)
+    [ -z "$shown$needed" ] || { echo "java: $library shows $shown and needs $needed"; status=1; }
+done
+
 version() { "$1/bin/java" -XshowSettings:properties -version 2>&1 | sed -n 's/^ *java.specification.version = \([0-9.]*\).*/\1/p'; }
 first=$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")
 newest=$first
