@@ -50,7 +50,7 @@ test: ## Run every test; those that need what this machine lacks say SKIPPED and
 	$(CARGO) test --no-fail-fast -- --show-output
 
 bindings: lib ## Build and test the bindings of every language (BINDINGS="cpp go" for some)
-	@LIBCLOZE="$(CLIB)/release" TARGET="$(TARGET)" sh scripts/bindings.sh $(BINDINGS)
+	@LIBCLOZE="$(CLIB)/release" TARGET="$(TARGET)" COMMAND="$(firstword $(wildcard $(TARGET)/release/cloze $(TARGET)/debug/cloze))" sh scripts/bindings.sh $(BINDINGS)
 
 package: lib ## Make what is handed out, in target/package, and try each in a clean folder: archive, Debian packages, wheel, jars, Go module
 	$(BOOTSTRAP) cc c++ readelf cmake pkg-config dpkg-deb

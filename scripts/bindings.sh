@@ -6,6 +6,7 @@
 #   CLOZE_LIB      a folder with libcloze.so, libcloze.so.1 and libcloze.a, and nothing else
 #   CLOZE_INCLUDE  the folder of cloze.h
 #   CLOZE_SCRATCH  a folder of its own for what it builds, kept until `make clean`
+#   CLOZE_SOUND    a GGUF file with golden probes, for `verify`; not set where the command that writes one was not built
 # It asks scripts/bootstrap.sh for its tools, prints `SKIPPED name: why` for what this machine cannot run, and closes with
 # `binding LANGUAGE: N passed, N failed, N skipped`, which .ci/run counts. A test.sh that ends without this line counts as failed.
 set -u
@@ -17,6 +18,10 @@ scratch=$(cd "$TARGET/bindings" && pwd)
 library=$(cd "$LIBCLOZE" && pwd)
 for name in libcloze.so libcloze.so.1; do ln -sf "$library/libcloze.so" "$scratch/lib/$name"; done
 ln -sf "$library/libcloze.a" "$scratch/lib/libcloze.a"
+
+if [ -n "${COMMAND:-}" ] && "$COMMAND" quantize -m tests/golden/models/tiny-gelu -o "$scratch/sound.gguf" --force --type q8_0 >/dev/null; then
+    export CLOZE_SOUND="$scratch/sound.gguf"
+fi
 
 failed=""
 for language in "$@"; do

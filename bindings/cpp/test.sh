@@ -27,7 +27,7 @@ counted() {
     shift
     log=$("$@" 2>&1) || true
     count=$(echo "$log" | sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' | tail -n 1)
-    case "$count" in *" 0 "*) ;; *) echo "$log" | sed "s|^FAILED |FAILED $name: |" ;; esac
+    case "$count" in *" 0 "*) echo "$log" | grep '^SKIPPED' ;; *) echo "$log" | sed "s|^FAILED |FAILED $name: |" ;; esac
     if [ -z "$count" ]; then fail "$name: it ended without a count"; return; fi
     # shellcheck disable=SC2086 # three numbers
     set -- $count

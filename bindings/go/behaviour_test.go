@@ -170,6 +170,31 @@ func TestMemorySaysWhatAModelHolds(t *testing.T) {
 	}
 }
 
+func TestAFileProvesItselfOrTheStatusTellsThatItDoesNot(t *testing.T) {
+	sound := os.Getenv("CLOZE_SOUND")
+	if sound == "" {
+		t.Skip("the command that writes files with probes was not built: make cli")
+	}
+	model, err := Open(sound)
+	check(t, err)
+	defer model.Close()
+	report, err := model.Verify()
+	check(t, err)
+	equal(t, "passed", strings.Contains(report, `"passed":true`), true)
+
+	bytes, err := os.ReadFile(sound)
+	check(t, err)
+	for i := len(bytes) - 3000; i < len(bytes)-2900; i++ {
+		bytes[i] ^= 0x11
+	}
+	damaged, err := OpenFiles(map[string][]byte{"damaged.gguf": bytes})
+	check(t, err)
+	defer damaged.Close()
+	report, err = damaged.Verify()
+	equal(t, "status", errors.Is(err, VerificationFailed), true)
+	equal(t, "passed", strings.Contains(report, `"passed":false`), true)
+}
+
 func resident(t *testing.T) int {
 	runtime.GC()
 	bytes, err := os.ReadFile("/proc/self/statm")

@@ -172,6 +172,17 @@ static void memory_says_what_a_model_holds() {
     CHECK(!cloze::version().empty());
 }
 
+static void a_file_proves_itself_or_the_status_tells_that_it_does_not() {
+    const char *sound = std::getenv("CLOZE_SOUND");
+    if (!sound) throw Skipped("the command that writes files with probes was not built: make cli");
+    CHECK(cloze::Model::load(sound).value().verify().value().find("\"passed\":true") != std::string::npos);
+    std::ifstream file(sound, std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    for (std::size_t i = bytes.size() - 3000; i < bytes.size() - 2900; i++) bytes[i] = static_cast<char>(bytes[i] ^ 0x11);
+    cloze::Result<std::string> damaged = cloze::Model::load_files({{"damaged.gguf", bytes}}).value().verify();
+    CHECK(damaged.status() == CLOZE_VERIFICATION_FAILED && damaged.partial().find("\"passed\":false") != std::string::npos);
+}
+
 static long resident() {
     long size = 0, pages = 0;
     std::ifstream("/proc/self/statm") >> size >> pages;
@@ -206,5 +217,6 @@ int main(int argc, char **argv) {
     return run({TEST(errors_are_thrown_or_asked_for), TEST(what_owns_a_handle_moves_and_is_not_copied), TEST(settings_are_words_or_numbers_in_any_locale),
                 TEST(texts_come_from_any_list), TEST(an_empty_pair_is_not_none), TEST(floats_are_not_read_out_of_other_numbers),
                 TEST(stopped_calls_keep_what_is_finished), TEST(threads_share_a_model_and_a_request), TEST(memory_says_what_a_model_holds),
+                TEST(a_file_proves_itself_or_the_status_tells_that_it_does_not),
                 TEST(memory_stays_flat_over_a_hundred_thousand_calls)});
 }
