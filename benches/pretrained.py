@@ -3,7 +3,7 @@
     python benches/pretrained.py CLOZE MODEL TRAIN.jsonl HELD-OUT.jsonl [TEXTS]
 
 CLOZE is the command, MODEL the folder that `cloze-train pretrain` wrote. Of each of TEXTS (300) documents the first 100 tokens are read, and one token in seven of them is
-hidden by [MASK], by lot. Loss is in nats a hidden token. Of the first 30 documents Cloze is asked for all scores of the vocabulary (`fill-mask --top`), so that the loss is from its own answers. Counts
+hidden by [MASK], by lot. Loss is in nats a hidden token. Of the first 30 documents Cloze is asked for the probabilities of these tokens (`fill-mask --candidate`). Counts
 are those of the tokens of the training text: the unigram loss, and how often the most frequent token is right. Needs torch and transformers.
 """
 
@@ -49,20 +49,25 @@ for line in open(held_out, encoding="utf-8"):
         break
 
 theirs, same, ours, right, unigram, frequent, asked, compared = 0.0, 0.0, 0.0, 0, 0.0, 0, 0, 0
-command = [cloze, "fill-mask", "-m", folder, "--json", "--top", str(vocabulary)]
-lines = "".join(json.dumps(dict(text=text)) + "\n" for text, *_ in rows[:OURS])
-said = subprocess.run(command, input=lines, check=True, capture_output=True, text=True).stdout.splitlines()
+
+
+def asked_of_cloze(text, gold):
+    """For each blank the probabilities of the tokens that stood in the text, by their numbers."""
+    flags = [flag for token in sorted(set(gold)) for flag in ("--candidate", tokenizer.convert_ids_to_tokens(token))]
+    said = subprocess.run([cloze, "fill-mask", "-m", folder, "--json", *flags], input=json.dumps(dict(text=text)), check=True, capture_output=True, text=True)
+    return [{fill["id"]: fill["score"] for fill in fills} for fills in json.loads(said.stdout)["fills"]]
+
+
 for row, (text, masked, hidden, gold) in enumerate(rows):
     with torch.inference_mode():
         logits = model(input_ids=torch.tensor([[tokenizer.cls_token_id, *masked, tokenizer.sep_token_id]])).logits[0]
-    fills = json.loads(said[row])["fills"] if row < OURS else [None] * len(hidden)
+    fills = asked_of_cloze(text, gold) if row < OURS else [None] * len(hidden)
     for place, token, fill in zip(hidden, gold, fills, strict=True):
         scores = torch.log_softmax(logits[place + 1].double(), -1)
         theirs -= float(scores[token])
         right += int(int(scores.argmax()) == token)
         if fill:
-            # A word may be spelled alike by several tokens; the number tells them apart.
-            ours -= math.log(max(next(f["score"] for f in fill if f["id"] == token), 1e-38))
+            ours -= math.log(max(fill[token], 1e-38))
             same -= float(scores[token])
             compared += 1
         unigram -= math.log((counts[token] + 1) / (total + vocabulary))
