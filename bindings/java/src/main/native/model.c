@@ -47,7 +47,7 @@ static jbyteArray opened(struct call *call, cloze_model *model) {
     call->has_body = call_is_good(call);
     jbyteArray reply = call_end(call);
     /* Nobody else knows of it. */
-    if (reply == NULL)
+    if (reply == NULL || call->body.failed)
         cloze_model_free(model);
     return reply;
 }
