@@ -1,6 +1,8 @@
 //! Is the shipped library what a host can live with: few dependencies, our own names only, small?
 #![cfg(target_os = "linux")]
 
+#[path = "abi/history.rs"]
+mod history;
 #[path = "capi/shared.rs"]
 mod shared;
 
