@@ -53,6 +53,7 @@ pub(super) const BERT: Family = Family {
     length: "max_position_embeddings",
     activation: None,
     bias: postnorm::no_bias,
+    norms_first: None,
     pooler: Some("pooler.dense"),
     heads: HEADS,
 };

@@ -54,6 +54,8 @@ pub(super) struct Family {
     pub activation: Option<Activation>,
     /// What attention adds to its scores, in all layers.
     pub bias: fn(&Fields<'_>, &mut Loader, &Sizes) -> Result<Bias>,
+    /// What says in config.json that the norms stand before the parts of a layer, where the family has such models.
+    pub norms_first: Option<&'static str>,
     /// The linear layer on the first token, with tanh, where the family has one.
     pub pooler: Option<&'static str>,
     /// Its heads.
@@ -239,6 +241,8 @@ pub(super) struct Builder<'a, 'c> {
     rotary: Option<Rotary>,
     /// Whether the pooler is the first token's row as it is.
     pub pools_first: bool,
+    /// Whether a layer's norms stand before attention and before the feed-forward part (FlauBERT's larger models), not behind them.
+    norms_first: bool,
     languages: Languages,
 }
 
@@ -270,6 +274,7 @@ impl<'a, 'c> Builder<'a, 'c> {
         let epsilon = family.settings.epsilon.map_or(Ok(EPSILON), |field| config.epsilon_or(field, EPSILON))?;
         let activation = family.activation.map_or_else(|| config.activation(family.settings.activation), Ok)?;
         let rotary = (family.rotary)(config, &sizes)?;
+        let norms_first = family.norms_first.map_or(Ok(false), |field| config.flag_or(field, false))?;
         loader.set_prefix(family.prefix);
         Ok(Builder {
             family,
@@ -282,6 +287,7 @@ impl<'a, 'c> Builder<'a, 'c> {
             activation,
             rotary,
             pools_first: false,
+            norms_first,
             languages: Languages::default(),
         })
     }
@@ -391,23 +397,35 @@ impl<'a, 'c> Builder<'a, 'c> {
 
     /// Appends a layer with this attention; `start` makes the queries, keys and values of tokens that see all.
     pub(super) fn append_looking(&mut self, layer: &Layer, attention: Attention, start: Option<&Linear>, input: ValueId) -> ValueId {
-        let mut qkv = self.apply(&layer.qkv, input, Activation::Identity);
+        let seen = self.before(input, layer.mixed_norm);
+        let mut qkv = self.apply(&layer.qkv, seen, Activation::Identity);
         if let Some(rotary) = &self.rotary {
             qkv = self.graph.rotate(qkv, rotary.clone());
         }
-        let start = start.map(|linear| self.apply(linear, input, Activation::Identity));
+        let start = start.map(|linear| self.apply(linear, seen, Activation::Identity));
         let mixed = self.graph.attention_from(qkv, start, attention);
         let projected = self.apply(&layer.mixed, mixed, Activation::Identity);
-        let attended = self.graph.add_norm(projected, input, layer.mixed_norm);
+        let attended = self.behind(projected, input, layer.mixed_norm);
+        let fed = self.before(attended, layer.norm);
         let wide = match self.family.gated {
             Some((_, activated)) => {
-                let both = self.apply(&layer.up, attended, Activation::Identity);
+                let both = self.apply(&layer.up, fed, Activation::Identity);
                 self.graph.gate(both, self.activation, activated)
             }
-            None => self.apply(&layer.up, attended, self.activation),
+            None => self.apply(&layer.up, fed, self.activation),
         };
         let narrow = self.apply(&layer.down, wide, Activation::Identity);
-        self.graph.add_norm(narrow, attended, layer.norm)
+        self.behind(narrow, attended, layer.norm)
+    }
+
+    /// What a part of a layer reads.
+    fn before(&mut self, input: ValueId, norm: Norm) -> ValueId {
+        if self.norms_first { self.graph.norm(input, norm) } else { input }
+    }
+
+    /// What a part of a layer gives, with what it read.
+    fn behind(&mut self, output: ValueId, input: ValueId, norm: Norm) -> ValueId {
+        if self.norms_first { self.graph.add(output, input) } else { self.graph.add_norm(output, input, norm) }
     }
 
     /// Appends a linear layer.

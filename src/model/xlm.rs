@@ -2,7 +2,8 @@
 //!
 //! Lample and Conneau, Cross-lingual Language Model Pretraining (2019); Le et al., FlauBERT (2020). Where config.json has several languages and `use_lang_emb`, a
 //! request may choose one, whose embedding is added to each token's; without a choice nothing is added, as in the reference. Position
-//! embeddings are learned, or sines and cosines, which checkpoints store all the same. As `XLMModel` of `transformers`.
+//! embeddings are learned, or sines and cosines, which checkpoints store all the same. FlauBERT's small and large models have their norms before
+//! attention and before the feed-forward part (`pre_norm`), and none at the end. As `XLMModel` and `FlaubertModel` of `transformers`.
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ use super::postnorm::{self, Family, LayerNames, Settings, Table};
 use super::trunk::Trunk;
 use crate::error::Result;
 
-const XLM: &Family = &Family {
+const XLM: Family = Family {
     name: "xlm",
     prefix: "transformer.",
     settings: Settings {
@@ -43,6 +44,8 @@ const XLM: &Family = &Family {
     heads: HEADS,
     ..BERT
 };
+
+const FLAUBERT: Family = Family { norms_first: Some("pre_norm"), ..XLM };
 
 /// The heads of its classes in `transformers`.
 pub(super) const HEADS: &[Row] = &[
@@ -85,8 +88,6 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
     config.only("is_encoder", &json!(true))?;
     config.only("causal", &json!(false))?;
     config.only("asm", &json!(false))?;
-    // FlauBERT's; `transformers` 5 cannot run such models either.
-    config.only("pre_norm", &json!(false))?;
     if loader.has_any("sequence_summary.") {
         config.only("summary_type", &json!("first"))?;
         config.only("summary_use_proj", &json!(true))?;
@@ -94,7 +95,8 @@ pub(super) fn build(config: &Fields<'_>, loader: &mut Loader) -> Result<Trunk> {
         config.only("summary_activation", &Value::Null)?;
     }
     let config = completed(config)?;
-    postnorm::build(XLM, &Fields::new("config.json", &config)?, loader)
+    let family = if config["model_type"] == "flaubert" { const { &FLAUBERT } } else { const { &XLM } };
+    postnorm::build(family, &Fields::new("config.json", &config)?, loader)
 }
 
 /// config.json with what it does not state, in the words of other families.

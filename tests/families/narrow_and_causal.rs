@@ -24,7 +24,7 @@ fn settings_that_cannot_be_are_errors_that_name_the_field() {
         ("tiny-xlm", json!({"causal": true}), "causal"),
         ("tiny-xlm", json!({"is_encoder": false}), "is_encoder"),
         ("tiny-xlm", json!({"asm": true}), "asm"),
-        ("tiny-flaubert", json!({"pre_norm": true}), "pre_norm"),
+        ("tiny-flaubert", json!({"pre_norm": "yes"}), "pre_norm"),
         ("tiny-xlm", json!({"lang2id": {"en": 7}}), "lang2id"),
         ("tiny-xlm", json!({"n_langs": 4}), "lang_embeddings"),
         ("tiny-xlm", json!({"use_lang_emb": false}), "lang_embeddings"),
