@@ -5,14 +5,13 @@
 #   cloze-VERSION-ARCH-linux.tar.gz              library, headers, pkg-config file, CMake package; may be unpacked anywhere
 #   libcloze1_VERSION_ARCH.deb, libcloze-dev_…   the same as Debian has it
 #
-# and what bindings/LANGUAGE/package.sh make, each of which also tries its package in a clean folder. They find CLOZE_LIB, CLOZE_INCLUDE and
-# CLOZE_SCRATCH as a test.sh does (scripts/bindings.sh), and CLOZE_PACKAGES, the folder for what they make. scripts/check-package.sh tries the first two.
+# and what bindings/LANGUAGE/package.sh make, each of which also tries its package in a clean folder: they find what a test.sh finds
+# (scripts/bindings.sh), and CLOZE_PACKAGES, the folder for what they make. scripts/check-package.sh tries the first two.
 set -eu
 cd "$(dirname "$0")/.."
 
-mkdir -p "$TARGET/package" "$TARGET/bindings"
+mkdir -p "$TARGET/package"
 CLOZE_PACKAGES=$(cd "$TARGET/package" && pwd)
-scratch=$(cd "$TARGET/bindings" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 rm -f "$CLOZE_PACKAGES"/*.tar.gz "$CLOZE_PACKAGES"/*.deb
@@ -67,14 +66,5 @@ debian libcloze-dev "libcloze1 (= $VERSION)" libdevel "This package has what pro
 
 sh scripts/check-package.sh "$CLOZE_PACKAGES/$archive.tar.gz" "$CLOZE_PACKAGES/libcloze1_${VERSION}_$arch.deb" "$CLOZE_PACKAGES/libcloze-dev_${VERSION}_$arch.deb"
 
-mkdir -p "$scratch/lib"
-library=$(cd "$LIBCLOZE" && pwd)
-for name in libcloze.so libcloze.so.1; do ln -sf "$library/libcloze.so" "$scratch/lib/$name"; done
-ln -sf "$library/libcloze.a" "$scratch/lib/libcloze.a"
-export CLOZE_PACKAGES CLOZE_LIB="$scratch/lib" CLOZE_INCLUDE="$PWD/include" VERSION
-for script in bindings/*/package.sh; do
-    language=$(echo "$script" | cut -d/ -f2)
-    mkdir -p "$scratch/$language"
-    CLOZE_SCRATCH="$scratch/$language" sh "$script"
-done
+CLOZE_PACKAGES="$CLOZE_PACKAGES" VERSION="$VERSION" SCRIPT=package sh scripts/bindings.sh
 ls -l "$CLOZE_PACKAGES"
