@@ -5,6 +5,7 @@ Spark has an environment of its own, whose Python the variable CLOZE_SPARK names
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
@@ -33,12 +34,22 @@ def test_spark_encodes_a_data_frame_on_two_workers(tmp_path: pathlib.Path) -> No
     (tmp_path / "texts.txt").write_text("\n".join(texts), encoding="utf-8")
     example = ROOT / "bindings" / "python" / "examples" / "spark_encode.py"
     model = GOLDEN / "models" / "tiny-gelu"
+    (tmp_path / "events").mkdir()
+    settings = {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": (tmp_path / "events").as_uri(),
+        # Not before both workers are there.
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "120s",
+    }
+    words = [word for key, value in settings.items() for word in ("--conf", f"{key}={value}")]
     environment = {**os.environ, "PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(tmp_path)}
+    environment["PYSPARK_SUBMIT_ARGS"] = " ".join([*words, "pyspark-shell"])
     command = [python, str(example), str(model), "texts.txt", "vectors", "--master", "local-cluster[2,1,1024]"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-4000:]
-    # Each task writes a file of its own: both workers had one.
-    assert len(list((tmp_path / "vectors").glob("part-*.parquet"))) == 2
+    events = [json.loads(line) for file in (tmp_path / "events").iterdir() for line in file.read_text().splitlines()]
+    assert {event["Task Info"]["Executor ID"] for event in events if event["Event"] == "SparkListenerTaskEnd"} == {"0", "1"}
     subprocess.run([python, "-c", READ, "vectors", "texts.txt", "vectors.npy"], cwd=tmp_path, check=True)
     found = np.load(tmp_path / "vectors.npy")
     assert (found == cloze.Model(model).encode(texts, normalize=True)).all()
