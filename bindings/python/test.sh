@@ -39,7 +39,7 @@ else
 fi
 
 status=0
-"$CLOZE_SCRATCH/tests/bin/python" -m pytest -q -p no:cacheprovider "$here/tests" >"$CLOZE_SCRATCH/said" 2>&1 || status=$?
+"$CLOZE_SCRATCH/tests/bin/python" -m pytest -q -rs -p no:cacheprovider "$here/tests" >"$CLOZE_SCRATCH/said" 2>&1 || status=$?
 cat "$CLOZE_SCRATCH/said"
 # The last line is "1 failed, 98 passed, 1 skipped in 12.34s": the number before a word, or 0.
 count() { tail -n 1 "$CLOZE_SCRATCH/said" | tr ',' '\n' | sed -n "s/^[ =]*\([0-9]*\) $1.*/\1/p" | grep . || echo 0; }

@@ -105,6 +105,21 @@ def test_memory_says_what_the_header_lists(tiny: cloze.Model) -> None:
     assert tiny.memory()["workspaces"] == 0
 
 
+def test_a_file_verifies_itself(tmp_path: pathlib.Path) -> None:
+    sound = os.environ.get("CLOZE_SOUND")
+    if not sound:
+        pytest.skip("CLOZE_SOUND names no file with probes")
+    report = cloze.Model(sound).verify()
+    assert report["passed"] and not report["damaged"] and len(report["probes"]) == 16
+    bytes_ = bytearray(pathlib.Path(sound).read_bytes())
+    bytes_[-3000] ^= 0x55
+    (tmp_path / "damaged.gguf").write_bytes(bytes_)
+    with pytest.raises(cloze.Error) as caught:
+        cloze.Model(tmp_path / "damaged.gguf").verify()
+    assert caught.value.name == "CLOZE_VERIFICATION_FAILED"
+    assert not caught.value.partial["passed"] and caught.value.partial["damaged"]
+
+
 def test_a_closed_model_says_so_and_a_running_call_ends_well() -> None:
     model = cloze.Model(TINY)
     wanted = model.encode(TEXTS * 200)
