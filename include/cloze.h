@@ -540,9 +540,9 @@ cloze_request *cloze_request_new(void);
  *   {}.` is the default.
  * - `multi_label`: true or false. Whether several labels of a zero-shot classification may be true at once; false is the
  *   default.
- * - `aggregation`: none, simple, first, average or max. How cloze_tag makes entities of the labels of tokens: each token that has
- *   one by itself, neighbours of one kind joined (the default), or words labelled first, by their first token, the mean of their
- *   tokens or the most certain one.
+ * - `aggregation`: model, none, simple, first, average or max. How cloze_tag makes entities of the labels of tokens: each token that has
+ *   one by itself, neighbours of one kind joined (simple), or words labelled first, by their first token, the mean of their
+ *   tokens or the most certain one. model (the default) is what the model's files say, simple where they say nothing.
  * - `scheme`: auto, bio, iob1, bilou or single. How labels say where an entity begins and ends; auto (the default) looks at them,
  *   single joins nothing.
  * - `max_answer`: a number of tokens from 1. The longest answer that cloze_extract gives; 15 is the default.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use cloze::tasks::{Cancel, Model, Options, Request};
 use cloze::train::evaluate::{evaluate, report};
 use cloze::train::finetune::{Data, FinetuneSettings, Finetuning, TASKS, Task};
-use cloze::train::labelled::ReadSettings;
+use cloze::train::labelled::{ReadSettings, TargetKind};
 use cloze::train::run::Event;
 use cloze::train::team::Team;
 use serde::Deserialize;
@@ -57,7 +57,9 @@ impl Case {
     fn data(&self, folder: &Path) -> Data {
         let file = folder.join(format!("{}.{}", self.name, self.form));
         std::fs::write(&file, &self.content).unwrap();
-        let (data, told) = Data::read(task(&self.task), &file, "train", &ReadSettings::default()).unwrap();
+        let relation = self.settings.get("vector_loss").is_some_and(|loss| loss == "relation");
+        let read = ReadSettings { kind: relation.then_some(TargetKind::Class), ..ReadSettings::default() };
+        let (data, told) = Data::read(task(&self.task), &file, "train", &read).unwrap();
         assert_eq!(told, [""; 0], "{}: nothing is left out", self.name);
         data
     }
@@ -310,6 +312,87 @@ fn small_matrices_learn_beside_large_ones_and_are_part_of_what_is_written() {
     let moved = |name: &str| before[name] != after[name];
     assert!(moved("bert.encoder.layer.0.attention.self.query.weight") && moved("classifier.weight"));
     assert!(!moved("bert.embeddings.word_embeddings.weight") && !moved("bert.encoder.layer.0.attention.self.query.bias"), "the rest stays");
+}
+
+/// A few sentences whose words have tags, several tokens a word among them.
+const TAGGED: &str = "my O\nhouse B-LOC\n\nthe O\nlazyish B-PER\ndogs I-PER\n\nquickest B-PER\nriver B-LOC\n";
+
+#[test]
+fn a_tagger_is_served_as_it_was_learned() {
+    let trial = Trial::new("models/tiny-gelu");
+    let file = trial.folder.path().join("train.conll");
+    std::fs::write(&file, TAGGED).unwrap();
+    for crf in ["false", "true"] {
+        let (data, _) = Data::read(task("tag"), &file, "train", &ReadSettings::default()).unwrap();
+        let own = [("batch", "3"), ("steps", "80"), ("rate", "3e-3"), ("dropout", "0"), ("crf", crf)];
+        let mut finetuning = Finetuning::new(&trial.model, task("tag"), &data, None, None, trial.settings(&own)).unwrap();
+        trial.run(crf, &mut finetuning, false, u64::MAX);
+        let folder = trial.folder.path().join(crf).join("model");
+        let tensors = safetensors_of(&folder.join("model.safetensors"));
+        assert_eq!(tensors.keys().filter(|name| name.starts_with("crf.")).count(), if crf == "true" { 3 } else { 0 });
+        let model = Model::load(&folder, &Options::default()).unwrap();
+        let outcome = evaluate(&model, task("tag"), &data, &Request::default()).unwrap();
+        assert_eq!(outcome.figures.get("f1"), Some(1.0), "crf {crf}: {:?}", outcome.predictions);
+        let tagged = |request: &Request| model.tag(&["the lazyish dogs", "quickest river"], request).unwrap().inputs;
+        let mut first = Request::default();
+        first.set("aggregation", "first").unwrap();
+        let said = tagged(&Request::default());
+        assert_eq!(said, tagged(&first), "the model's files say how labels become entities");
+        let told: Vec<(&str, &str)> = said.iter().flat_map(|text| &text.entities).map(|e| (e.label.as_str(), e.text.as_str())).collect();
+        assert_eq!(told, [("PER", "lazyish dogs"), ("PER", "quickest"), ("LOC", "river")], "crf {crf}");
+    }
+    // A model with transitions learns on with them; a head for other labels, or another task, leaves them behind.
+    let from = trial.folder.path().join("true/model");
+    let again = |name: &str, data: &Data, own: &[(&str, &str)]| {
+        let mut finetuning = Finetuning::new(&from, task(name), data, None, None, trial.settings(own)).unwrap();
+        trial.run(&format!("again-{name}-{}", own.len()), &mut finetuning, false, u64::MAX);
+        let folder = trial.folder.path().join(format!("again-{name}-{}/model", own.len()));
+        Model::load(&folder, &Options::default()).unwrap();
+        safetensors_of(&folder.join("model.safetensors")).keys().any(|name| name.starts_with("crf."))
+    };
+    let (data, _) = Data::read(task("tag"), &file, "train", &ReadSettings::default()).unwrap();
+    assert!(again("tag", &data, &[("steps", "1")]));
+    let rows = trial.read("train.jsonl", "classify", ROWS).unwrap();
+    assert!(!again("classify", &rows, &[("steps", "1")]));
+}
+
+#[test]
+fn a_model_of_another_kind_is_no_model_of_vectors_to_learn() {
+    for (model, word) in [("models/tiny-dense", "dense layer"), ("late/colbert", "late-interaction"), ("models/tiny-prompts", "")] {
+        let trial = Trial::new(model);
+        if !trial.model.exists() {
+            panic!("{model} is not there");
+        }
+        let pairs = trial.read("pairs.jsonl", "encode", "{\"text\": \"a\", \"pair\": \"b\", \"label\": 0.5}\n").unwrap();
+        let told = Finetuning::new(&trial.model, task("encode"), &pairs, None, None, trial.settings(&[])).err();
+        let told = told.map(|e| e.message().to_owned()).unwrap_or_default();
+        assert!(word.is_empty() || (told.contains("task encode learns one vector a text") && told.contains(word)), "{model}: {told}");
+    }
+}
+
+#[test]
+fn vectors_learn_and_are_written_by_the_models_own_modules() {
+    for (model, module) in
+        [("models/tiny-subfolder", "1_Pooling"), ("gguf/tiny-gelu.gguf", "1_Pooling"), ("gguf/xlm-roberta.gguf", "1_Pooling")]
+    {
+        let trial = Trial::new(model);
+        let pairs = trial.read("pairs.jsonl", "encode", "{\"text\": \"a dog\", \"pair\": \"b\", \"label\": 0.5}\n").unwrap();
+        let mut finetuning =
+            Finetuning::new(&trial.model, task("encode"), &pairs, None, None, trial.settings(&[("steps", "1"), ("rate", "0")])).unwrap();
+        trial.run("out", &mut finetuning, false, u64::MAX);
+        let written = trial.folder.path().join("out/model");
+        assert!(written.join(module).join("config.json").exists(), "{model}");
+        let config: serde_json::Value = serde_json::from_slice(&std::fs::read(written.join("tokenizer_config.json")).unwrap()).unwrap();
+        assert!(config["tokenizer_class"].is_string() && config["pad_token"].is_string(), "{model}: {config}");
+        // Nothing moved, so that the vectors are those of the model before.
+        let vector = |path: &Path| {
+            let found = Model::load(path, &Options::default()).unwrap().encode(&["the lazy dog"], &Request::default()).unwrap();
+            found.vectors.as_f32().unwrap().to_vec()
+        };
+        let (before, after) = (vector(&trial.model), vector(&written));
+        assert_eq!(before.len(), after.len());
+        assert!(before.iter().zip(&after).all(|(a, b)| (a - b).abs() < 1e-4), "{model}");
+    }
 }
 
 /// The bytes of each tensor of a file.

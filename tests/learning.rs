@@ -131,8 +131,7 @@ fn case(name: String) -> Case {
 fn learning_of(model: &Learnable, expected: &Expected, learns: &dyn Fn(WeightId) -> bool, rates: Rates, kept: &[ValueId]) -> Learning {
     let goals: Vec<(Kind, Loss, Target)> = expected.losses.iter().map(|loss| goal(loss, &expected.rows)).collect();
     let (graph, values) = model.graph(&goals.iter().map(|g| g.0).collect::<Vec<_>>()).unwrap();
-    let compared: Vec<Goal> =
-        goals.iter().zip(&values).enumerate().map(|(i, (g, value))| Goal { value: *value, loss: g.1, target: i }).collect();
+    let compared: Vec<Goal> = goals.iter().zip(&values).enumerate().map(|(i, (g, value))| Goal::of(*value, g.1, i)).collect();
     let course = Course { weights: model.weights().len(), learns, rates, kept, adapters: &[] };
     learning(&graph, &compared, &course).unwrap()
 }
@@ -336,7 +335,7 @@ fn memory_of_bert_base() {
     let fresh = Fresh { seed: 1, deviation: 0.02, heads: vec![Kind::FillMask, Kind::NextSentence], ..Fresh::default() };
     let model = Learnable::new(&config, Weights::default(), fresh).unwrap();
     let (graph, values) = model.graph(&[Kind::FillMask, Kind::NextSentence]).unwrap();
-    let goals: Vec<Goal> = values.iter().enumerate().map(|(i, v)| Goal { value: *v, loss: Loss::CrossEntropy, target: i }).collect();
+    let goals: Vec<Goal> = values.iter().enumerate().map(|(i, v)| Goal::of(*v, Loss::CrossEntropy, i)).collect();
     let mut batch = Batch::default();
     for _ in 0..32 {
         batch.push(&[5; 128], &[0; 128], 0);
@@ -358,7 +357,7 @@ fn evaluating_costs_the_same() {
         let (graph, values) =
             case.model.graph(&case.expected.losses.iter().map(|l| goal(l, &case.expected.rows).0).collect::<Vec<_>>()).unwrap();
         let goals = case.expected.losses.iter().zip(values).enumerate();
-        let goals: Vec<Goal> = goals.map(|(i, (l, value))| Goal { value, loss: goal(l, &case.expected.rows).1, target: i }).collect();
+        let goals: Vec<Goal> = goals.map(|(i, (l, value))| Goal::of(value, goal(l, &case.expected.rows).1, i)).collect();
         let alone = evaluating(&graph, &goals);
         let mut learner = case.model.learner(None, 1).unwrap();
         let costs = learner.run(&Arc::new(alone.graph), &alone.losses, &case.batch, &case.lesson).unwrap();

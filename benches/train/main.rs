@@ -28,8 +28,7 @@ fn main() {
     let fresh = Fresh { seed: 1, deviation: 0.02, heads: vec![Kind::FillMask, Kind::NextSentence], ..Fresh::default() };
     let model = Learnable::new(&config, Weights::default(), fresh).expect("a model");
     let (graph, values) = model.graph(&[Kind::FillMask, Kind::NextSentence]).expect("heads");
-    let goals: Vec<Goal> =
-        values.iter().enumerate().map(|(i, value)| Goal { value: *value, loss: Loss::CrossEntropy, target: i }).collect();
+    let goals: Vec<Goal> = values.iter().enumerate().map(|(i, value)| Goal::of(*value, Loss::CrossEntropy, i)).collect();
     let rates = Rates { hidden: 0.1, attention: 0.1, head: 0.0 };
     let course = Course { weights: model.weights().len(), learns: &|_| true, rates, kept: &[], adapters: &[] };
     let made = learning(&graph, &goals, &course).expect("a way back");

@@ -324,7 +324,8 @@ impl Gguf {
 fn head_words(head: &HeadDescription) -> String {
     let labels = if head.labels.is_empty() { String::new() } else { format!(" {}", excerpt(&head.labels.join(", "), 60)) };
     let activation = head.declared_activation.as_ref().or(head.activation.as_ref());
-    format!("{}: {} outputs{labels}{}", head.name, head.outputs, activation.map(|a| format!(", {a}")).unwrap_or_default())
+    let more = activation.into_iter().chain(&head.aggregation).map(|word| format!(", {word}")).collect::<String>();
+    format!("{}: {} outputs{labels}{more}", head.name, head.outputs)
 }
 
 /// The entries of an object, or the items of a list by number.

@@ -6,7 +6,7 @@
 //! result goes to `engine::cpu`'s learner.
 
 use super::graph::{
-    Activation, Attention, Bias, Dropout, Graph, Learn, Lookers, Lookup, Loss, Met, Node, Norm, Op, Rows, Side, ValueId, WeightId,
+    Activation, Attention, Bias, Dropout, Graph, Learn, Lookers, Lookup, Loss, Met, Node, Norm, Op, Own, Rows, Side, ValueId, WeightId,
 };
 
 /// A value that is compared with targets.
@@ -18,6 +18,15 @@ pub struct Goal {
     pub loss: Loss,
     /// Which of the lesson's targets are right.
     pub target: usize,
+    /// The weights of a judge.
+    pub own: Own,
+}
+
+impl Goal {
+    /// A value whose loss has no weights of its own.
+    pub fn of(value: ValueId, loss: Loss, target: usize) -> Goal {
+        Goal { value, loss, target, own: Own::default() }
+    }
 }
 
 /// The share of numbers that dropout sets to zero.
@@ -276,7 +285,7 @@ impl<'a> Back<'a> {
 
     /// Appends the loss of a goal; its value is the gradient of what it compares.
     fn lose(&mut self, model: &Graph, goal: &Goal, places: &[ValueId]) -> ValueId {
-        let Goal { loss, target, value } = *goal;
+        let Goal { loss, target, value, own } = *goal;
         if let Some((input, table, bias)) = vocabulary(model, goal) {
             let input = places[input.index()];
             let words = model.node(value).width;
@@ -288,7 +297,7 @@ impl<'a> Back<'a> {
         }
         let input = places[value.index()];
         let Node { rows, width, .. } = *self.graph.node(input);
-        let lost = self.graph.learn(Learn::Loss { input, loss, target }, rows, width);
+        let lost = self.graph.learn(Learn::Loss { input, loss, target, own }, rows, width);
         self.add(input, lost);
         lost
     }

@@ -12,7 +12,7 @@ mod sight;
 
 pub use attention::{Attention, Bias, Blocks, Disentangled, Far, Met, Relative, Rotary, Span, Start};
 #[cfg(feature = "train")]
-pub use learn::{Dropout, Learn, Lookers, Loss, Side};
+pub use learn::{Dropout, Learn, Lookers, Loss, Own, Side};
 pub use sight::{Ranges, Sight};
 
 pub use super::batch::Which;

@@ -10,6 +10,19 @@ pub trait Judge: Send + Sync {
     /// Reads rows of `width` numbers, one after another, and writes the gradient of the sum of costs (it comes as zeros) and what each row
     /// cost. The result may depend on nothing else, so that it is the same each time.
     fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]);
+
+    /// As [`Judge::judge`], of a judge that has weights of its own, which learn too: it adds their gradients to `of_weights`.
+    fn judge_by(
+        &self,
+        answers: &[f32],
+        width: usize,
+        _weights: &[&[f32]],
+        gradient: &mut [f32],
+        _of_weights: &mut [Vec<f32>],
+        costs: &mut [Cost],
+    ) {
+        self.judge(answers, width, gradient, costs);
+    }
 }
 
 /// What is right for the rows of one loss.
@@ -87,6 +100,15 @@ pub fn cross_entropy(z: &[f64], class: u32) -> (Cost, Vec<f64>) {
     let total = largest + z.iter().map(|z| (z - largest).exp()).sum::<f64>().ln();
     gradient[class] -= 1.0;
     (Cost { loss: (total - z[class]) as f32, right: z[class] >= largest, drawn: 0 }, gradient)
+}
+
+/// What it costs that the model says `z` where a teacher says `teacher`, `t^2 * KL(softmax(teacher / t) || softmax(z / t))` at the temperature `t`
+/// (Hinton et al., Distilling the Knowledge in a Neural Network, 2015), and the gradient.
+pub fn distilled(z: &[f64], teacher: &[f32], t: f64) -> (f64, Vec<f64>) {
+    let p = softmax(teacher.iter().map(|x| f64::from(*x) / t));
+    let q = softmax(z.iter().map(|z| z / t));
+    let divergence: f64 = p.iter().zip(&q).filter(|(p, _)| **p > 0.0).map(|(p, q)| p * (p / q.max(f64::MIN_POSITIVE)).ln()).sum();
+    (t * t * divergence, q.iter().zip(&p).map(|(q, p)| t * (q - p)).collect())
 }
 
 /// The golden ratio's fraction as an odd number: SplitMix64's increment.

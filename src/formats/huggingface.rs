@@ -15,6 +15,8 @@ use crate::quant::Bytes;
 /// An opened folder: everything read and checked as a file, nothing yet as a model.
 #[derive(Debug)]
 pub struct Folder {
+    /// The folder of the Transformer in the source, empty for the source's own.
+    pub dir: String,
     /// `config.json`, an object.
     pub config: Value,
     /// The encoder's tensors, under the names of the file.
@@ -59,7 +61,7 @@ pub fn open(source: &Source) -> Result<Folder> {
     }
     let mut weights = checkpoint::read(source, &dir)?;
     static_vectors::settle(&source.label(&named("config.json")), &mut config, &mut weights, &mut sentence)?;
-    Ok(Folder { config, weights, tokenizer: tokenizer(source, &dir)?, sentence })
+    Ok(Folder { config, weights, tokenizer: tokenizer(source, &dir)?, sentence, dir })
 }
 
 /// The tokenizer's files in a folder, empty for the source's own, whatever else is there.

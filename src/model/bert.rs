@@ -74,7 +74,7 @@ pub(super) const TAG: Row = Row {
     classes: &["ForTokenClassification"],
     tensors: "classifier.",
     input: Input::Tokens,
-    crf: Some("crf."),
+    crf: Some(super::crf::TENSORS),
     layers: &[linear("classifier", Width::Labels)],
 };
 

@@ -67,7 +67,9 @@ pub(super) fn tensors_of_others(config: &Value, kinds: &[Kind]) -> Vec<&'static 
     let model_type = config["model_type"].as_str().unwrap_or("");
     let rows = || FAMILIES.iter().filter(|f| f.model_types.contains(&model_type)).flat_map(|f| f.heads);
     let wanted: Vec<&str> = rows().filter(|row| kinds.contains(&row.kind)).map(|row| row.tensors).collect();
-    rows().map(|row| row.tensors).filter(|tensors| !wanted.contains(tensors)).collect()
+    let others = rows().map(|row| row.tensors).filter(|tensors| !wanted.contains(tensors));
+    let transitions = rows().filter(|row| !kinds.contains(&row.kind)).filter_map(|row| row.crf);
+    others.chain(transitions).collect()
 }
 
 /// Builds the trunk that `config` describes from the loader's tensors.

@@ -20,6 +20,25 @@ pub struct Crf {
     transitions: Vec<f32>,
 }
 
+/// What the names of its tensors begin with.
+pub(super) const TENSORS: &str = "crf.";
+
+/// What a path costs, and the gradient of each number that it depends on.
+#[cfg(feature = "train")]
+#[derive(Clone, Debug, PartialEq)]
+pub struct PathCost {
+    /// Minus the logarithm of its probability.
+    pub cost: f64,
+    /// (places, labels), row after row.
+    pub emissions: Vec<f64>,
+    /// Of each label as a first one.
+    pub start: Vec<f64>,
+    /// Of each label as a last one.
+    pub end: Vec<f64>,
+    /// From each label to each, row after row.
+    pub transitions: Vec<f64>,
+}
+
 /// The best path, and how probable each label is at each place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decoded {
@@ -42,6 +61,60 @@ impl Crf {
         };
         let (start, end) = (take("start_transitions", &[labels])?, take("end_transitions", &[labels])?);
         Ok(Crf { start, end, transitions: take("transitions", &[labels, labels])? })
+    }
+
+    /// The transitions of these numbers: of each label as a first one, as a last one, and from each to each.
+    #[cfg(feature = "train")]
+    pub fn of(start: &[f32], end: &[f32], transitions: &[f32]) -> Crf {
+        Crf { start: start.to_vec(), end: end.to_vec(), transitions: transitions.to_vec() }
+    }
+
+    /// Transitions between `labels` labels that say nothing.
+    #[cfg(feature = "train")]
+    pub(super) fn nothing(labels: usize) -> Crf {
+        Crf { start: vec![0.0; labels], end: vec![0.0; labels], transitions: vec![0.0; labels * labels] }
+    }
+
+    /// Its tensors: their names, shapes and numbers.
+    #[cfg(feature = "train")]
+    pub(super) fn tensors(&self) -> [(String, Vec<usize>, &[f32]); 3] {
+        let labels = self.start.len();
+        let named = |name: &str| format!("{TENSORS}{name}");
+        [
+            (named("start_transitions"), vec![labels], &self.start),
+            (named("end_transitions"), vec![labels], &self.end),
+            (named("transitions"), vec![labels, labels], &self.transitions),
+        ]
+    }
+
+    /// What it costs that `tags` are the labels of these rows of numbers, minus the logarithm of their probability among all paths; `None` for no
+    /// places.
+    #[cfg(feature = "train")]
+    pub fn cost(&self, rows: &[&[f32]], tags: &[usize]) -> Option<PathCost> {
+        let labels = self.start.len();
+        let (first, last) = (*tags.first()?, *tags.last()?);
+        let (forward, backward) = self.sums(rows);
+        let all = log_sum((0..labels).map(|l| forward[rows.len() - 1][l] + f64::from(self.end[l])));
+        let own: f64 = tags.iter().zip(rows).map(|(tag, row)| f64::from(row[*tag])).sum();
+        let steps: f64 = tags.windows(2).map(|two| self.transition(two[0], two[1])).sum();
+        let score = own + steps + f64::from(self.start[first]) + f64::from(self.end[last]);
+        let share = |place: usize, label: usize| (forward[place][label] + backward[place][label] - all).exp();
+        // How often each number is on a path, less how often it is on the right one.
+        let mut emissions: Vec<f64> =
+            (0..rows.len()).flat_map(|place| (0..labels).map(move |l| (place, l))).map(|(p, l)| share(p, l)).collect();
+        let (mut start, mut end) = (emissions[..labels].to_vec(), emissions[(rows.len() - 1) * labels..].to_vec());
+        let mut transitions = vec![0.0; labels * labels];
+        for place in 1..rows.len() {
+            for (from, to) in (0..labels).flat_map(|from| (0..labels).map(move |to| (from, to))) {
+                let through = forward[place - 1][from] + self.transition(from, to) + f64::from(rows[place][to]) + backward[place][to];
+                transitions[from * labels + to] += (through - all).exp();
+            }
+        }
+        tags.iter().enumerate().for_each(|(place, tag)| emissions[place * labels + tag] -= 1.0);
+        tags.windows(2).for_each(|two| transitions[two[0] * labels + two[1]] -= 1.0);
+        start[first] -= 1.0;
+        end[last] -= 1.0;
+        Some(PathCost { cost: all - score, emissions, start, end, transitions })
     }
 
     /// Decodes `emissions`, (places, labels) row after row.
@@ -94,8 +167,20 @@ impl Crf {
 
     /// The probability of each label at each place: all paths through it, as a share of all paths.
     fn marginals(&self, rows: &[&[f32]]) -> Vec<f32> {
+        let (forward, backward) = self.sums(rows);
+        let mut marginals = Vec::with_capacity(rows.len() * self.start.len());
+        for (forward, backward) in forward.iter().zip(&backward) {
+            let through = forward.iter().zip(backward).map(|(f, b)| f + b);
+            let all = log_sum(through.clone());
+            marginals.extend(through.map(|score| (score - all).exp() as f32));
+        }
+        marginals
+    }
+
+    /// Of each place and label: the logarithm of the sum over all beginnings that end there, its own number included, and of that over all endings
+    /// that follow it, without its own.
+    fn sums(&self, rows: &[&[f32]]) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
         let labels = 0..self.start.len();
-        // Logarithms of the sums over all beginnings that end in a label, its own number included.
         let mut forward: Vec<Vec<f64>> = Vec::with_capacity(rows.len());
         for row in rows {
             let arrive = |to: usize| match forward.last() {
@@ -105,19 +190,15 @@ impl Crf {
             let scores = labels.clone().map(|to| arrive(to) + f64::from(row[to])).collect();
             forward.push(scores);
         }
-        // The same of all endings that follow a label, its own number left out.
-        let mut backward: Vec<f64> = labels.clone().map(|l| f64::from(self.end[l])).collect();
-        let mut marginals = vec![0.0; rows.len() * self.start.len()];
-        for (place, row) in rows.iter().enumerate().rev() {
-            let through: Vec<f64> = labels.clone().map(|l| forward[place][l] + backward[l]).collect();
-            let all = log_sum(through.iter().copied());
-            for l in labels.clone() {
-                marginals[place * self.start.len() + l] = (through[l] - all).exp() as f32;
-            }
-            let follow = |from: usize| log_sum(labels.clone().map(|to| self.transition(from, to) + f64::from(row[to]) + backward[to]));
-            backward = labels.clone().map(follow).collect();
+        let mut backward = vec![labels.clone().map(|l| f64::from(self.end[l])).collect::<Vec<f64>>()];
+        for row in rows.iter().skip(1).rev() {
+            let behind = &backward[backward.len() - 1];
+            let follow = |from: usize| log_sum(labels.clone().map(|to| self.transition(from, to) + f64::from(row[to]) + behind[to]));
+            let before = labels.clone().map(follow).collect();
+            backward.push(before);
         }
-        marginals
+        backward.reverse();
+        (forward, backward)
     }
 }
 
@@ -178,6 +259,13 @@ mod tests {
                     let share = all.iter().filter(|p| p.0[place] == label).map(|p| p.1.exp()).sum::<f64>() / sum;
                     prop_assert!((share - f64::from(decoded.marginals[place * labels + label])).abs() < 1e-6);
                 }
+            }
+            #[cfg(feature = "train")]
+            for (path, score) in &all {
+                let cost = crf.cost(&rows, path).unwrap();
+                prop_assert!((cost.cost - (sum.ln() - score)).abs() < 1e-9);
+                let sums = [&cost.start, &cost.end].map(|gradient| gradient.iter().sum::<f64>().abs());
+                prop_assert!(sums.iter().all(|sum| *sum < 1e-9), "what is likelier for one label is less likely for the others");
             }
         }
     }

@@ -350,6 +350,9 @@ fn load(row: &Row, config: &Fields<'_>, loader: &mut Loader, ground: &Ground) ->
         Some(LayerRow::Linear { width: Width::Labels, .. } | LayerRow::Plain { width: Width::Labels, .. }) => Meaning::read(config, width)?,
         _ => Meaning::default(),
     };
+    if let Some(prefix) = row.crf {
+        loader.drop_other_transitions(prefix);
+    }
     let crf = row.crf.filter(|prefix| loader.has_any(prefix)).map(|prefix| Crf::load(loader, prefix, width)).transpose()?;
     Ok(Head { kind: row.kind, outputs: width, meaning, crf, input: row.input.resolve(config)?, places, layers })
 }

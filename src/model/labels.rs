@@ -43,6 +43,39 @@ impl Score {
     }
 }
 
+/// How the labels of tokens become entities, as the reference's token classification names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Aggregation {
+    /// Not at all: each token that has a label is returned with it.
+    None,
+    /// Neighbouring tokens of one entity are joined.
+    #[default]
+    Simple,
+    /// A word has the label of its first token; then as `Simple`.
+    First,
+    /// A word has the label whose probability is highest in the mean of its tokens; then as `Simple`.
+    Average,
+    /// A word has the label of its most certain token; then as `Simple`.
+    Max,
+}
+
+impl Aggregation {
+    /// Every way by name.
+    pub const ALL: &'static [(&'static str, Aggregation)] = &[
+        ("none", Aggregation::None),
+        ("simple", Aggregation::Simple),
+        ("first", Aggregation::First),
+        ("average", Aggregation::Average),
+        ("max", Aggregation::Max),
+    ];
+
+    /// The name that options use.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, way)| *way == self).map_or("", |(name, _)| name)
+    }
+}
+
 /// What config.json says about the numbers of a head.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meaning {
@@ -53,7 +86,12 @@ pub struct Meaning {
     pub score: Option<Score>,
     /// The activation that a cross-encoder's config.json declares.
     pub declared: Option<Score>,
+    /// How labels of tokens become entities, where config.json says it.
+    pub aggregation: Option<Aggregation>,
 }
+
+/// The entry of `task_specific_params` that has it, and its field: the argument of the pipeline of `transformers`.
+pub const AGGREGATION: [&str; 2] = ["token-classification", "aggregation_strategy"];
 
 /// `problem_type` of `transformers`, and the activation that goes with it.
 const PROBLEMS: &[(&str, Score)] =
@@ -89,8 +127,19 @@ impl Meaning {
         let new = config.get("sentence_transformers").and_then(|settings| settings.get("activation_fn"));
         let class = new.or_else(|| config.get("sbert_ce_default_activation_function")).filter(|class| !class.is_null());
         let declared = class.map(|class| class.as_str().map_or_else(|| config.wrong("activation_fn", "the name of a class"), declared));
-        Ok(Meaning { labels, score: Some(score), declared: declared.transpose()? })
+        Ok(Meaning { labels, score: Some(score), declared: declared.transpose()?, aggregation: aggregation(config)? })
     }
+}
+
+/// How `task_specific_params` says that labels of tokens become entities.
+fn aggregation(config: &Fields<'_>) -> Result<Option<Aggregation>> {
+    let [task, field] = AGGREGATION;
+    let Some(stated) = config.get("task_specific_params").and_then(|params| params.get(task)?.get(field)).filter(|said| !said.is_null())
+    else {
+        return Ok(None);
+    };
+    let known = Aggregation::ALL.iter().find(|(name, _)| stated == name);
+    known.map_or_else(|| config.wrong(field, "none, simple, first, average or max"), |(_, way)| Ok(Some(*way)))
 }
 
 /// The activation that the path of a PyTorch class names.

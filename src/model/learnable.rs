@@ -9,6 +9,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use super::config;
+use super::crf::Crf;
 use super::fresh::Fresh;
 use super::heads::Kind;
 use super::loader::Loader;
@@ -17,10 +18,11 @@ use super::pooling::Pooling;
 use super::trunk::{Sizes, Trunk};
 use crate::engine::cpu::Learner;
 use crate::engine::gradient::Adapter;
-use crate::engine::graph::{ValueId, WeightId};
+use crate::engine::graph::{Own, ValueId, WeightId};
 use crate::engine::{Graph, Role, Weight};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::Weights;
+use crate::quant::{Bytes, Dtype, Tensor};
 
 /// A model that can learn.
 pub struct Learnable {
@@ -32,6 +34,8 @@ pub struct Learnable {
     fixed: Vec<(WeightId, Range<usize>)>,
     made: Vec<String>,
     adapters: Vec<Adapter>,
+    /// Weights of a judge, and how many times as fast as the rest they learn.
+    quick: (Own, f32),
 }
 
 impl Learnable {
@@ -60,7 +64,7 @@ impl Learnable {
         }
         let (parts, fixed, made) = (loader.parts().to_vec(), loader.fixed().to_vec(), loader.invented().to_vec());
         let places = (0..parts.len()).map(WeightId).collect();
-        Ok(Learnable { trunk, places, weights: loader.into_weights(), parts, fixed, made, adapters: Vec::new() })
+        Ok(Learnable { trunk, places, weights: loader.into_weights(), parts, fixed, made, adapters: Vec::new(), quick: Default::default() })
     }
 
     /// A learner of the weights on up to `threads` threads and the instruction set called `isa`.
@@ -90,6 +94,46 @@ impl Learnable {
             }
             self.adapters.push(Adapter { weight: id, down: WeightId(first), up: WeightId(first + 1), rank, factor });
         }
+    }
+
+    /// Puts weights beside the model that only a judge reads, and that learn `factor` times as fast as the rest: vectors and small matrices by
+    /// name and shape. Those that are `saved` are tensors of the checkpoint.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for numbers that do not fill their shapes.
+    pub fn put_beside(&mut self, tensors: &[(String, Vec<usize>, &[f32])], factor: f32, saved: bool) -> Result<Own> {
+        let own = Own { first: self.weights.len(), count: tensors.len() };
+        for (name, shape, numbers) in tensors {
+            let bytes: Vec<u8> = numbers.iter().flat_map(|x| x.to_le_bytes()).collect();
+            let Some(tensor) = Tensor::new(Dtype::F32, shape.clone(), Bytes::owned(bytes)) else {
+                return fail(ErrorKind::InvalidArgument, format!("{name}: {} numbers do not fill {shape:?}", numbers.len()));
+            };
+            self.weights.push(Weight { name: name.clone(), role: Role::Vector, tensors: vec![tensor] });
+            self.parts.push(if saved { vec![Part::plain(name.clone(), shape, 0)] } else { Vec::new() });
+        }
+        self.quick = (own, factor);
+        Ok(own)
+    }
+
+    /// Whether the checkpoint says how labels of tokens follow each other.
+    pub fn has_crf(&self) -> bool {
+        self.trunk.heads.iter().any(|head| head.crf.is_some())
+    }
+
+    /// Puts the transitions between labels of tokens beside the model: the checkpoint's, or such as say nothing.
+    ///
+    /// # Errors
+    /// As [`Learnable::put_beside`].
+    pub fn put_crf_beside(&mut self, factor: f32) -> Result<Own> {
+        let tagger = self.trunk.heads.iter().find(|head| head.kind == Kind::Tag);
+        let labels = tagger.map_or(0, |head| head.outputs);
+        let crf = tagger.and_then(|head| head.crf.clone()).unwrap_or_else(|| Crf::nothing(labels));
+        self.put_beside(&crf.tensors(), factor, true)
+    }
+
+    /// The weights of a judge, and how many times as fast as the rest they learn.
+    pub fn quick(&self) -> (Own, f32) {
+        self.quick
     }
 
     /// What stands beside matrices.
@@ -173,6 +217,7 @@ impl Learnable {
             fixed: self.fixed.clone(),
             made: std::mem::take(&mut other.made),
             adapters: Vec::new(),
+            quick: Default::default(),
         };
         self.weights = together;
         Ok(())

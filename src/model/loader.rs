@@ -122,6 +122,14 @@ impl Loader {
         }
     }
 
+    /// Drops the transitions between labels, whose names begin with `prefix`, if labels are others.
+    pub(super) fn drop_other_transitions(&mut self, prefix: &str) {
+        let others = self.rows(&format!("{prefix}transitions")).is_some_and(|rows| self.labels > 0 && (self.anew || rows != self.labels));
+        if others {
+            self.drop_all(&format!("{}{prefix}", self.prefix));
+        }
+    }
+
     /// Drops the part of the trunk called `name`, which no wanted head reads, if such parts are left out.
     pub(super) fn drop_idle(&mut self, name: &str) {
         if self.alone {

@@ -42,7 +42,7 @@ pub(super) const HEADS: &[Row] = &[
         classes: &["ForTokenClassification"],
         tensors: "classifier.",
         input: Input::Tokens,
-        crf: Some("crf."),
+        crf: Some(super::crf::TENSORS),
         layers: &[DENSE, NORM, classifier(Width::Labels)],
     },
     Row {

@@ -134,7 +134,7 @@ impl PoolingModule {
     ///
     /// # Errors
     /// `Unsupported` naming a mode that is not here, `InvalidFile` for a field of the wrong type or a width other than `hidden`.
-    pub(super) fn read(config: Option<&Value>, hidden: usize) -> Result<PoolingModule> {
+    pub fn read(config: Option<&Value>, hidden: usize) -> Result<PoolingModule> {
         let Some(config) = config else { return Ok(PoolingModule { modes: vec![Pooling::Mean], include_prompt: true }) };
         let fields = Fields::new("the pooling module's config.json", config)?;
         for name in ["embedding_dimension", "word_embedding_dimension"] {

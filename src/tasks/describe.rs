@@ -68,6 +68,8 @@ pub struct HeadDescription {
     pub activation: Option<String>,
     /// The activation that the files of a cross-encoder declare, which rerank uses.
     pub declared_activation: Option<String>,
+    /// How tag makes entities of the labels of tokens, where the files say it: `first`.
+    pub aggregation: Option<String>,
 }
 
 /// Memory that a model holds, in bytes, at the moment of asking.

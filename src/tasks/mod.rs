@@ -52,7 +52,7 @@ pub use late::{LateInput, LateVectors};
 pub use next_sentence::{Follows, NextSentence};
 pub use open::Model;
 #[cfg(feature = "train")]
-pub(crate) use open::open_tokenizer;
+pub(crate) use open::{open_tokenizer, tokenizer_of};
 pub use options::{Options, Precision};
 pub use probes::Probes;
 pub use request::{Aggregation, Cancel, Output, Prompt, Request, Windows};

@@ -64,7 +64,7 @@ impl Model {
         check_threads(options.threads)?;
         // Before the files: a wrong option is not the folder's fault.
         kernels::choose(options.isa.as_deref())?;
-        let Folder { config, weights, tokenizer: files, mut sentence } = huggingface::open(source)?;
+        let Folder { config, weights, tokenizer: files, mut sentence, .. } = huggingface::open(source)?;
         let opened = || {
             let words = sentence.static_vectors.map(words);
             let model_type = config.get("model_type").and_then(serde_json::Value::as_str);
@@ -211,6 +211,16 @@ pub(crate) fn open_tokenizer(folder: &Path) -> Result<Tokenizer> {
     Tokenizer::open(&tokenizer_files(&files, model_type)).map_err(|e| e.within(source.describe()))
 }
 
+/// The tokenizer of a model's folder that was opened.
+///
+/// # Errors
+/// As [`Tokenizer::open`].
+#[cfg(feature = "train")]
+pub(crate) fn tokenizer_of(folder: &Folder) -> Result<Tokenizer> {
+    let model_type = folder.config.get("model_type").and_then(serde_json::Value::as_str);
+    Tokenizer::open(&Files { lower_case: folder.sentence.do_lower_case, ..tokenizer_files(&folder.tokenizer, model_type) })
+}
+
 fn words(settings: StaticSettings) -> Words {
     let StaticSettings { drop_unknown, cut_characters, stored_limit } = settings;
     Words { drop_unknown, cut_characters, stored_limit }
@@ -289,5 +299,6 @@ fn describe_head(head: &Head) -> HeadDescription {
         labels: head.meaning.labels.clone(),
         activation: head.meaning.score.map(word),
         declared_activation: head.meaning.declared.map(word),
+        aggregation: head.meaning.aggregation.map(|way| way.name().to_owned()),
     }
 }

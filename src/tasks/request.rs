@@ -9,6 +9,7 @@ use super::request_table;
 use super::scheme::Scheme;
 use super::settings::{self, Setting};
 use crate::error::{ErrorKind, Result, fail};
+pub use crate::model::labels::Aggregation;
 use crate::model::labels::Score;
 use crate::model::pooling::{LayerChoice, Pooling};
 use crate::tokenizer::{OffsetUnit, Truncation};
@@ -100,34 +101,6 @@ impl Windows {
     pub const ALL: &'static [(&'static str, Windows)] = &[("first", Windows::First), ("max", Windows::Max), ("mean", Windows::Mean)];
 }
 
-/// How the labels of tokens become entities, as the reference's token classification names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Aggregation {
-    /// Not at all: each token that has a label is returned with it.
-    None,
-    /// Neighbouring tokens of one entity are joined.
-    #[default]
-    Simple,
-    /// A word has the label of its first token; then as `Simple`.
-    First,
-    /// A word has the label whose probability is highest in the mean of its tokens; then as `Simple`.
-    Average,
-    /// A word has the label of its most certain token; then as `Simple`.
-    Max,
-}
-
-impl Aggregation {
-    /// Every way by name.
-    pub const ALL: &'static [(&'static str, Aggregation)] = &[
-        ("none", Aggregation::None),
-        ("simple", Aggregation::Simple),
-        ("first", Aggregation::First),
-        ("average", Aggregation::Average),
-        ("max", Aggregation::Max),
-    ];
-}
-
 /// What a call may be asked for; the default is what the model's own files say.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -172,8 +145,8 @@ pub struct Request {
     pub hypothesis: Option<String>,
     /// Whether several labels of a zero-shot classification may be true at once.
     pub multi_label: bool,
-    /// How tag makes entities of labels.
-    pub aggregation: Aggregation,
+    /// How tag makes entities of labels. `None` = as the model's files say, else `Simple`.
+    pub aggregation: Option<Aggregation>,
     /// How labels say where an entity begins and ends. `None` = as the labels look.
     pub scheme: Option<Scheme>,
     /// The longest answer that extract gives, in tokens. `None` = 15.

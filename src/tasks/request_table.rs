@@ -201,10 +201,10 @@ pub(super) const ROWS: &[Setting<Request>] = &[
     },
     Setting {
         name: "aggregation",
-        values: "none, simple, first, average or max",
-        help: "How labels of tokens become entities: not at all, neighbours of one kind joined, or word by word first; simple unless said otherwise",
+        values: "model, none, simple, first, average or max",
+        help: "How labels of tokens become entities: not at all, neighbours of one kind joined, or word by word first; as the model's files say unless said otherwise, or simple",
         apply: |r, v| {
-            r.aggregation = choice(v, Aggregation::ALL)?;
+            r.aggregation = model_or(v, |v| choice(v, Aggregation::ALL))?;
             Ok(())
         },
     },

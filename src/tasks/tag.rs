@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::entities::{TaggedTokens, most};
 use super::forward::PackedText;
 use super::heads::{Finished, HeadRun, InputReport};
-use super::{Model, Request, Score};
+use super::{Aggregation, Model, Request, Score};
 use crate::error::{ErrorKind, Result};
 use crate::model::heads::{Head, Kind};
 use crate::tokenizer::{Content, OffsetMap};
@@ -153,16 +153,17 @@ impl Tagger<'_> {
             of_first.into_iter().chain(rows[row * outputs..(row + 1) * outputs].iter().copied())
         };
         let picked: Vec<f32> = packed.token_rows(0).flat_map(numbers).collect();
-        let (path, probabilities) = self.decode(&picked)?;
-        let tokens = path.len().saturating_sub(source.special);
+        let tokens = (picked.len() / labels.max(1)).saturating_sub(source.special);
         let own = source.leading..source.leading + tokens;
         let continues: Vec<bool> = (0..tokens).map(|token| token > 0 && self.continues(source, source.start + token)).collect();
+        let (path, probabilities) = if self.chains_words() { self.decode_words(&picked, &own, &continues)? } else { self.decode(&picked)? };
         let tagged = TaggedTokens {
             labels: &self.labels,
             path: &path[own.clone()],
             probabilities: &probabilities[own.start * labels..own.end * labels],
             continues: &continues,
         };
+        let aggregation = self.request.aggregation.or(self.head.meaning.aggregation).unwrap_or_default();
         let map = OffsetMap::new(&source.text, self.request.offsets);
         let entity = |group: super::entities::Group| {
             let (first, last) = (source.start + group.tokens.start, source.start + group.tokens.end - 1);
@@ -172,7 +173,29 @@ impl Tagger<'_> {
             let (start, end) = map.span((start, end));
             Entity { label: group.label, text, start, end, score: group.score, words }
         };
-        Ok(tagged.entities(self.request.aggregation, self.request.scheme).into_iter().map(entity).collect())
+        Ok(tagged.entities(aggregation, self.request.scheme).into_iter().map(entity).collect())
+    }
+
+    /// Whether the crf is one of words, each by its first token, as the model's files say of its labels.
+    fn chains_words(&self) -> bool {
+        self.head.crf.is_some() && self.head.meaning.aggregation == Some(Aggregation::First)
+    }
+
+    /// As [`Tagger::decode`], of words that stand in the rows `own` and continue as `continues` says: all tokens of a word have its label.
+    fn decode_words(&self, rows: &[f32], own: &Range<usize>, continues: &[bool]) -> Result<(Vec<usize>, Vec<f32>)> {
+        let labels = self.labels.len();
+        let firsts: Vec<usize> = own.clone().zip(continues).filter(|(_, continues)| !**continues).map(|(row, _)| row).collect();
+        let picked: Vec<f32> = firsts.iter().flat_map(|row| rows[row * labels..(row + 1) * labels].iter().copied()).collect();
+        let (words, shares) = self.decode(&picked)?;
+        let count = rows.len() / labels.max(1);
+        let (mut path, mut probabilities) = (vec![0; count], vec![0.0; rows.len()]);
+        let mut word = 0;
+        for (row, continues) in own.clone().zip(continues) {
+            word += usize::from(!*continues && row > own.start);
+            path[row] = words[word];
+            probabilities[row * labels..(row + 1) * labels].copy_from_slice(&shares[word * labels..(word + 1) * labels]);
+        }
+        Ok((path, probabilities))
     }
 
     /// The label of each row, and the probabilities of all labels.

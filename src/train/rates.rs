@@ -28,8 +28,13 @@ impl LayerRates {
         }
         let still = |layer: usize| frozen.is_some_and(|frozen| layer <= frozen);
         let factor = |layer: usize| if still(layer) { 0.0 } else { decay.powi((count + 1).saturating_sub(layer) as i32) as f32 };
+        let (own, times) = model.quick();
+        let quick = |mut factors: Vec<f32>| {
+            own.ids().for_each(|id| factors[id.0] = times);
+            LayerRates { factors }
+        };
         if model.adapters().is_empty() {
-            return Ok(LayerRates { factors: layers.into_iter().map(factor).collect() });
+            return Ok(quick(layers.into_iter().map(factor).collect()));
         }
         // Heads alone learn beside adapters, which learn at the rate of the layer of their matrix.
         let mut factors: Vec<f32> = layers.iter().map(|layer| if *layer > count { 1.0 } else { 0.0 }).collect();
@@ -37,7 +42,7 @@ impl LayerRates {
             let rate = factor(layers[adapter.weight.0]);
             (factors[adapter.down.0], factors[adapter.up.0]) = (rate, rate);
         }
-        Ok(LayerRates { factors })
+        Ok(quick(factors))
     }
 
     /// The factor of a weight; 0 for one that stays.

@@ -24,7 +24,7 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> T {
 }
 
 fn learns(model: &Learnable, graph: &Graph, goals: &[(ValueId, Loss)]) -> Learning {
-    let goals: Vec<Goal> = goals.iter().enumerate().map(|(target, (value, loss))| Goal { value: *value, loss: *loss, target }).collect();
+    let goals: Vec<Goal> = goals.iter().enumerate().map(|(target, (value, loss))| Goal::of(*value, *loss, target)).collect();
     let course = Course { weights: model.weights().len(), learns: &|_| true, rates: Rates::default(), kept: &[], adapters: &[] };
     learning(graph, &goals, &course).unwrap()
 }

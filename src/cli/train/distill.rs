@@ -70,8 +70,8 @@ fn distill(matches: &ArgMatches) -> Outcome {
         let student = path("student").map(Source::open).transpose()?;
         let log_every = settings.run.log_every;
         let mut distilling = Distilling::new(&teacher, student.as_ref(), &source, corpus, held_out, settings)?;
-        if student.is_some() && team.leads() {
-            run::tell_made(distilling.made());
+        if team.leads() {
+            run::tell_made(path("student"), distilling.made());
         }
         run::go(out, resume, log_every, &team, |stop, watch| distilling.run(out, resume, &team, stop, watch))
     };

@@ -13,8 +13,9 @@ use crate::error::Result;
 use crate::tasks::{Model, Options, Precision, Request};
 use crate::train::evaluate::evaluate;
 use crate::train::finetune::readers::{Plan, unread};
-use crate::train::finetune::{Data, FinetuneSettings, Finetuning, Task};
-use crate::train::labelled::ReadSettings;
+use crate::train::finetune::vectors::VectorLoss;
+use crate::train::finetune::{Data, FinetuneSettings, Finetuning, Problem, Task};
+use crate::train::labelled::{ReadSettings, TargetKind};
 use crate::train::run::{Figures, RunSettings, begun, copy_model};
 use crate::train::team::Team;
 
@@ -194,7 +195,10 @@ fn tell(asked: &Asked<'_>, folder: &Path) -> Outcome {
 /// One run; the folder of its best model, and how good that is.
 fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path, resume: bool) -> Result<(PathBuf, Option<f64>)> {
     run::refuse_taken(out, resume, &[asked.model])?;
-    let (data, skipped) = Data::read(asked.task, asked.train, "train", &asked.read)?;
+    // Relations of two texts have names, and how near their vectors should be is a number.
+    let named = asked.task.problem == Problem::Embed && settings.vector_loss == VectorLoss::Relation;
+    let kind = named.then_some(TargetKind::Class);
+    let (data, skipped) = Data::read(asked.task, asked.train, "train", &ReadSettings { kind, ..asked.read.clone() })?;
     labelled::tell_skipped(&skipped);
     let held_out = asked.dev.map(|dev| Data::read(asked.task, dev, "dev", &asked.read)).transpose()?;
     let held_out = held_out.map(|(data, skipped)| {
@@ -207,8 +211,9 @@ fn one(asked: &Asked<'_>, settings: FinetuneSettings, out: &Path, resume: bool) 
     let mut finetuning = Finetuning::new(asked.model, asked.task, &data, held_out, teacher.as_ref(), settings)?;
     let team = &asked.team;
     if team.leads() {
-        run::tell_made(finetuning.made());
-        labelled::tell_skipped(finetuning.left_out());
+        run::tell_made(Some(asked.model), finetuning.made());
+        let left_out = finetuning.left_out().iter().map(|told| format!("{}: {told}", asked.train.display()));
+        labelled::tell_skipped(&left_out.collect::<Vec<_>>());
         let (examples, steps) = finetuning.size();
         let _ = writeln!(std::io::stderr(), "{examples} examples, {steps} steps");
     }

@@ -70,8 +70,8 @@ fn pretrain(matches: &ArgMatches) -> Outcome {
         let from = path("model").map(Source::open).transpose()?;
         let log_every = settings.run.log_every;
         let mut pretraining = Pretraining::new(from.as_ref(), &source, corpus, held_out, settings)?;
-        if from.is_some() && team.leads() {
-            run::tell_made(pretraining.made());
+        if team.leads() {
+            run::tell_made(path("model"), pretraining.made());
         }
         run::go(out, resume, log_every, &team, |stop, watch| pretraining.run(out, resume, &team, stop, watch))
     };

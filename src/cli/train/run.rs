@@ -99,9 +99,9 @@ fn lies_in(file: &Path, out: &Path, resume: bool) -> bool {
 }
 
 /// Says which tensors begin from nothing.
-pub(super) fn tell_made(made: &[String]) {
-    if !made.is_empty() {
-        let _ = writeln!(std::io::stderr(), "note: the checkpoint lacks {}, which begin from nothing", made.join(", "));
+pub(super) fn tell_made(model: Option<&Path>, made: &[String]) {
+    if let (Some(model), false) = (model, made.is_empty()) {
+        let _ = writeln!(std::io::stderr(), "note: {} lacks {}, which begin from nothing", model.display(), made.join(", "));
     }
 }
 

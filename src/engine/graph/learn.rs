@@ -38,6 +38,22 @@ pub enum Loss {
     Judged,
 }
 
+/// Weights that only a judge reads: vectors, one after another in the order of their ids. Their gradients are added to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Own {
+    /// The first.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+}
+
+impl Own {
+    /// Each of them.
+    pub fn ids(self) -> impl Iterator<Item = WeightId> {
+        (self.first..self.first + self.count).map(WeightId)
+    }
+}
+
 /// One operation of learning. Shapes are (rows, width); a gradient has the shape of the value that it belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Learn {
@@ -226,6 +242,8 @@ pub enum Learn {
         loss: Loss,
         /// Which of the lesson's targets say what is right.
         target: usize,
+        /// The weights of a judge.
+        own: Own,
     },
     /// What `x E^T + bias` over a whole vocabulary costs, which is never a value: -> the gradient of x. Adds to those of table and bias. Each row
     /// also draws a word by its probabilities.

@@ -96,7 +96,7 @@ impl Distilling {
             ("hidden_weight", settings.hidden_weight.to_string()),
         ];
         let subject = OverText { ask: Taught::new(&teacher, &model, &config, questions, &settings)?, supply, told };
-        let mut companions = Companions::new(config, tokenizer)?;
+        let mut companions = Companions::new(config, tokenizer, "")?;
         companions.name_class(&[Kind::FillMask]);
         Ok(Distilling { run: Run::new(subject, model, companions, settings.run)? })
     }
@@ -166,7 +166,7 @@ impl Taught {
         teaching.keep(teacher.hidden());
         let (graph, values) = student.graph(&[Kind::FillMask])?;
         let value = |question: &Question| if question.loss == Loss::Cosine { student.hidden() } else { values[0] };
-        let goal = |(target, question): (usize, &Question)| Goal { value: value(question), loss: question.loss, target };
+        let goal = |(target, question): (usize, &Question)| Goal::of(value(question), question.loss, target);
         let goals: Vec<Goal> = questions.iter().enumerate().map(goal).collect();
         Ok(Taught {
             teacher: Engine::new(teacher.weights(), None, None)?,

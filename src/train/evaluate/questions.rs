@@ -8,6 +8,7 @@ use crate::tasks::{Model, Request, Truncation};
 use crate::train::labelled::questions::Questions;
 use crate::train::metrics::answers::{Answered, Rules, evaluate};
 use crate::train::run::Figures;
+use crate::train::text::is_han;
 
 /// By the rules of SQuAD 1.1, or of 2.0 where some question has no answer; those of CMRC 2018, by characters, where answers are Chinese.
 pub(super) fn answers(model: &Model, questions: &Questions, request: &Request) -> Result<Outcome> {
@@ -45,8 +46,4 @@ pub(super) fn answers(model: &Model, questions: &Questions, request: &Request) -
         json!({"id": question.id, "question": question.text, "right": right, "said": text, "null_odds": odds})
     });
     Ok(Outcome::new(Figures::of(-f1, named), told.collect()))
-}
-
-fn is_han(c: char) -> bool {
-    ('\u{3400}'..='\u{9fff}').contains(&c)
 }

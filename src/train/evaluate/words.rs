@@ -16,7 +16,7 @@ const OUTSIDE: &str = "O";
 pub(super) fn tags(model: &Model, sentences: &[Sentence], request: &Request) -> Result<Outcome> {
     let words: Vec<Vec<&str>> = sentences.iter().map(|s| s.words.iter().map(String::as_str).collect()).collect();
     let inputs: Vec<TagInput<'_>> = words.iter().map(|words| TagInput::Words(words)).collect();
-    let request = Request { aggregation: Aggregation::None, truncation: Some(Truncation::Window), ..request.clone() };
+    let request = Request { aggregation: Some(Aggregation::None), truncation: Some(Truncation::Window), ..request.clone() };
     let answers = model.tag(&inputs, &request)?;
     whole(answers.stopped)?;
     let answers = answers.inputs;

@@ -7,10 +7,10 @@ use super::read::{Reading, number};
 use super::task::Problem;
 use super::vectors::VectorLoss;
 use crate::error::{Error, ErrorKind, Result, fail};
-use crate::train::labelled::Row;
 use crate::train::labelled::choices::Choices;
 use crate::train::labelled::retrieval::Collection;
 use crate::train::labelled::triplets::Triplet;
+use crate::train::labelled::{Row, Target};
 use crate::train::random::{Key, Purpose};
 
 impl Reading<'_> {
@@ -41,7 +41,11 @@ impl Reading<'_> {
             } else {
                 vec![self.alone(&row.text)?, self.alone(&pair)?]
             };
-            Ok(Example::new(sequences, Answer::Score(share(row))))
+            let answer = match &row.target {
+                Some(Target::Class(name)) => Answer::Class(self.number(name)?),
+                _ => Answer::Score(share(row)),
+            };
+            Ok(Example::new(sequences, answer))
         };
         rows.iter().map(|row| example(row).map_err(|e: Error| e.within(&row.place))).collect()
     }
@@ -81,6 +85,12 @@ impl Reading<'_> {
                 return fail(
                     ErrorKind::InvalidArgument,
                     "`vector_loss = triplet` needs a text that does not belong to the others in each row",
+                );
+            }
+            VectorLoss::Relation => {
+                return fail(
+                    ErrorKind::InvalidArgument,
+                    "`vector_loss = relation` needs two texts and the name of their relation in each row",
                 );
             }
             VectorLoss::Triplet => 1,

@@ -48,12 +48,14 @@ impl Data {
             Problem::Choose => Ok(rows(choices::read(path, &settings)?, Data::Choices)),
             Problem::Extract => {
                 let questions = questions::read(path, &settings)?;
-                let told = left_out(&questions);
+                let told = left_out(path, &questions);
                 Ok((Data::Questions(questions), told))
             }
             problem => {
                 settings.kind = Some(match problem {
-                    Problem::Regress | Problem::Rank | Problem::Embed => TargetKind::Number,
+                    // Relations of two texts have names.
+                    Problem::Embed => settings.kind.unwrap_or(TargetKind::Number),
+                    Problem::Regress | Problem::Rank => TargetKind::Number,
                     Problem::MultiLabel => TargetKind::Classes,
                     _ => TargetKind::Class,
                 });
@@ -83,6 +85,14 @@ impl Data {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The names of the relations that two texts have.
+    pub(super) fn relations(&self) -> Result<Vec<String>> {
+        match self {
+            Data::Texts(rows) => Ok(ClassNames::of(rows)?.names().to_vec()),
+            _ => fail(ErrorKind::InvalidArgument, "`vector_loss = relation` needs two texts and the name of their relation in each row"),
+        }
     }
 
     /// The labels to tell apart, none where answers are no labels. Those of `held_out` must be among them.
@@ -119,11 +129,11 @@ fn told(row: &Skipped) -> String {
 }
 
 /// What is wrong with a file of questions, a line each.
-fn left_out(questions: &Questions) -> Vec<String> {
-    let skipped = questions.skipped.iter().map(|(id, why)| format!("question {id}: {why}"));
+fn left_out(path: &Path, questions: &Questions) -> Vec<String> {
+    let skipped = questions.skipped.iter().map(|(id, why)| format!("{}: question {id}: {why}", path.display()));
     let misplaced = questions.misplaced.iter().map(|answer| {
         let done = if answer.moved { "it stands elsewhere once, and was moved" } else { "nothing is learned from it" };
-        format!("question {}: the answer {:?} is not where the file says: {done}", answer.id, answer.text)
+        format!("{}: question {}: the answer {:?} is not where the file says: {done}", path.display(), answer.id, answer.text)
     });
     skipped.chain(misplaced).collect()
 }

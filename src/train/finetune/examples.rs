@@ -3,7 +3,9 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::chains::Chains;
 use super::judges::{Choices, Scores, Spans, Taught, Weighed};
+use super::relations::Relations;
 use super::settings::{ClassWeights, FinetuneSettings};
 use super::task::Problem;
 use super::vectors::{VectorLoss, Vectors};
@@ -69,6 +71,12 @@ pub(super) struct Targets {
     pub shares: Option<Vec<f32>>,
     /// Whether a teacher says something of the examples, too.
     pub taught: bool,
+    /// Whether tags follow each other.
+    pub crf: bool,
+    /// How many labels are told apart, by a head or by a judge.
+    pub labels: usize,
+    /// Whether the model scales vectors to length 1.
+    pub unit: bool,
     pub settings: FinetuneSettings,
 }
 
@@ -100,7 +108,7 @@ impl Targets {
         if taught && shares.is_some() {
             return fail(ErrorKind::InvalidArgument, "`class_weights` and a teacher: say one of them");
         }
-        Ok(Targets { problem, shares, taught, settings })
+        Ok(Targets { problem, shares, taught, crf: false, labels, unit: false, settings })
     }
 
     /// Whether costs say if an answer was right.
@@ -119,7 +127,7 @@ impl Targets {
 
     /// What a wrong answer costs.
     pub(super) fn loss(&self) -> Loss {
-        if self.shares.is_some() || self.taught { Loss::Judged } else { self.problem.loss() }
+        if self.shares.is_some() || self.taught || self.crf { Loss::Judged } else { self.problem.loss() }
     }
 
     /// Whether each answer is compared with all others of a step.
@@ -180,6 +188,10 @@ impl Targets {
                 Some(shares) => Target::Judged(Arc::new(Weighed { classes: classes(), shares: shares.clone(), factor })),
                 None => Target::Classes { classes: classes(), factor },
             },
+            Problem::Tag if self.crf => {
+                let texts = rows.iter().map(|rows| batch.rows(rows.start)).collect();
+                Target::Judged(Arc::new(Chains { texts, tags: classes(), factor }))
+            }
             Problem::Tag => Target::Classes { classes: classes(), factor },
             Problem::MultiLabel | Problem::Regress => Target::Numbers { numbers: numbers(), factor },
             Problem::Extract => {
@@ -191,12 +203,16 @@ impl Targets {
                 Target::Judged(Arc::new(Choices { questions: rows.iter().zip(examples).map(choice).collect(), factor }))
             }
             Problem::Rank => Target::Judged(Arc::new(Scores { loss: self.settings.rank_loss, targets: numbers(), factor })),
+            Problem::Embed if self.settings.vector_loss == VectorLoss::Relation => {
+                Target::Judged(Arc::new(Relations { classes: classes(), labels: self.labels, unit: self.unit, factor }))
+            }
             Problem::Embed => {
                 let FinetuneSettings { vector_loss: loss, scale, margin, lengths, .. } = &self.settings;
                 let scale = if *loss == VectorLoss::Triplet { *margin } else { *scale };
                 let lengths = if lengths.is_empty() { vec![usize::MAX] } else { lengths.clone() };
+                let unit = self.unit || !self.settings.lengths.is_empty();
                 let each = rows.first().map_or(1, Range::len);
-                Target::Judged(Arc::new(Vectors { loss: *loss, each, targets: numbers(), scale, lengths, factor }))
+                Target::Judged(Arc::new(Vectors { loss: *loss, each, targets: numbers(), scale, lengths, unit, factor }))
             }
         }
     }

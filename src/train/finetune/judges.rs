@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::engine::lesson::{Cost, Judge, cross_entropy, softmax};
+use crate::engine::lesson::{Cost, Judge, cross_entropy, distilled};
 
 /// Adds `factor` times `of` to single precision numbers.
 fn add(gradient: &mut f32, of: f64, factor: f32) {
@@ -86,19 +86,16 @@ pub(super) struct Taught {
 
 impl Judge for Taught {
     fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
-        let heated = |row: &[f32]| softmax(row.iter().map(|z| f64::from(*z) / self.temperature));
         for (row, class) in self.classes.iter().enumerate() {
             let own = row * width..(row + 1) * width;
             let z: Vec<f64> = answers[own.clone()].iter().map(|z| f64::from(*z)).collect();
             let (cost, down) = cross_entropy(&z, *class);
-            let (p, q) = (heated(&self.teacher[own.clone()]), heated(&answers[own.clone()]));
-            let apart: f64 = p.iter().zip(&q).filter(|(p, _)| **p > 0.0).map(|(p, q)| p * (p / q.max(f64::MIN_POSITIVE)).ln()).sum();
-            let (hard, soft) = (1.0 - self.share, self.share * self.temperature);
+            let (apart, nearer) = distilled(&z, &self.teacher[own.clone()], self.temperature);
+            let hard = 1.0 - self.share;
             for (i, g) in gradient[own].iter_mut().enumerate() {
-                add(g, hard * down[i] + soft * (q[i] - p[i]), self.factor);
+                add(g, hard * down[i] + self.share * nearer[i], self.factor);
             }
-            costs[row] =
-                Cost { loss: (hard * f64::from(cost.loss) + soft * self.temperature * apart) as f32, right: cost.right, ..Cost::default() };
+            costs[row] = Cost { loss: (hard * f64::from(cost.loss) + self.share * apart) as f32, right: cost.right, ..Cost::default() };
         }
     }
 }

@@ -4,6 +4,7 @@
 //! graph that `engine::gradient` made of the model's own with the task's head, losses of one row or of many (`judges`, `vectors`). A run of
 //! `train::run` moves the weights; each evaluation asks the written model itself (`evaluate`), so that what is measured is what will be served.
 
+mod chains;
 mod compared;
 pub mod data;
 mod examples;
@@ -11,6 +12,7 @@ mod head;
 pub mod judges;
 mod read;
 pub mod readers;
+mod relations;
 mod settings;
 pub mod task;
 mod teacher;
@@ -28,14 +30,16 @@ use super::team::Team;
 use crate::engine::cpu::Learner;
 use crate::engine::gradient::Goal;
 use crate::error::{ErrorKind, Result, fail};
-use crate::formats::{Source, huggingface};
-use crate::model::pooling::Pooling;
+use crate::formats::{Folder, Source, huggingface};
+use crate::model::pooling::{Pooling, PoolingModule};
 use crate::model::{Fresh, Learnable};
-use crate::tasks::{Cancel, Model, Options, Request};
+use crate::tasks::{Cancel, Model, Options, Request, tokenizer_of};
 pub use data::Data;
 use examples::{Example, Part, Targets};
+use relations::Relations;
 pub use settings::{ClassWeights, FinetuneSettings};
 pub use task::{Problem, TASKS, Task};
+use vectors::VectorLoss;
 
 /// A model being fine-tuned.
 pub struct Finetuning {
@@ -58,9 +62,13 @@ impl Finetuning {
         settings: FinetuneSettings,
     ) -> Result<Finetuning> {
         let source = Source::open(from)?;
-        let tokenizer = super::open_tokenizer(from)?;
         let folder = huggingface::open(&source)?;
-        let (mut config, problem) = (folder.config, task.problem);
+        let tokenizer = tokenizer_of(&folder).map_err(|e| e.within(source.describe()))?;
+        let Folder { mut config, weights, sentence, dir, .. } = folder;
+        let problem = task.problem;
+        if problem == Problem::Embed {
+            vectors::check_pools(&sentence)?;
+        }
         let (labels, same) = head::in_order(&config, problem, data.labels(problem, held_out.as_ref())?);
         let deviation = config["initializer_range"].as_f64().unwrap_or(DEVIATION) as f32;
         let fresh = Fresh {
@@ -72,31 +80,39 @@ impl Finetuning {
             alone: true,
         };
         head::describe(&mut config, problem, &labels);
-        let mut model = Learnable::new(&config, folder.weights, fresh.clone())?;
+        let mut model = Learnable::new(&config, weights, fresh.clone())?;
         if settings.lora_rank > 0 {
             model.adapt(settings.lora_rank, (settings.lora_alpha / settings.lora_rank as f64) as f32, &fresh);
         }
-        let limit = read::limit(&tokenizer, model.sizes().positions, &settings)?;
+        let modes = match problem {
+            Problem::Embed => PoolingModule::read(sentence.pooling.as_ref(), model.sizes().hidden)?.modes,
+            _ => Vec::new(),
+        };
+        let width = model.sizes().hidden * modes.len();
+        if let Some(length) = settings.lengths.iter().find(|length| problem == Problem::Embed && **length > width) {
+            let told = format!("`lengths = {length}`: the model's vectors have {width} numbers");
+            return fail(ErrorKind::InvalidArgument, told);
+        }
+        let (crf, relations) = put_beside(&mut model, problem, data, width, &settings)?;
+        let told_apart = if relations.is_empty() { &labels } else { &relations };
+        let limit =
+            read::limit(&tokenizer, model.sizes().positions, sentence.max_seq_length.filter(|_| problem == Problem::Embed), &settings)?;
         let reading =
-            read::Reading { problem, labels: &labels, tokenizer: &tokenizer, limit, settings: &settings, left_out: RefCell::default() };
+            read::Reading { problem, labels: told_apart, tokenizer: &tokenizer, limit, settings: &settings, left_out: RefCell::default() };
         let mut examples = read::examples(data, &reading)?;
         let left_out = reading.left_out.take();
         if let Some(teacher) = teacher {
             teacher::teach(teacher, data, &labels, &mut examples)?;
         }
         let run = settings.run_of(examples.len())?;
-        let targets = Targets::new(problem, labels.len(), &examples, settings.clone())?;
+        let targets = Targets { crf, unit: sentence.normalize, ..Targets::new(problem, told_apart.len(), &examples, settings.clone())? };
         if targets.compares_all() && run.batch < 2 {
             return fail(ErrorKind::InvalidArgument, "`batch = 1`: `vector_loss = contrast` compares each text with the others of a batch");
         }
-        if let Some(length) = settings.lengths.iter().find(|length| **length > model.sizes().hidden) {
-            let told = format!("`lengths = {length}`: the model's vectors have {} numbers", model.sizes().hidden);
-            return fail(ErrorKind::InvalidArgument, told);
-        }
-        let learning = learns(&model, problem, &targets, &config, &settings)?;
-        let mut companions = Companions::new(config, &source)?;
+        let learning = learns(&model, problem, (&targets, &modes), &config, &settings)?;
+        let mut companions = Companions::new(config, &source, &dir)?;
         if problem == Problem::Embed {
-            vectors::companions(&mut companions, &source, model.sizes().hidden)?;
+            vectors::companions(&mut companions, (&source, &dir), &sentence, model.sizes().hidden)?;
         }
         let subject = Tuned { learning, examples, held_out, task, targets, run: run.clone() };
         Ok(Finetuning { run: Run::new(subject, model, companions, run)?, left_out })
@@ -138,14 +154,43 @@ impl Finetuning {
     }
 }
 
+/// Puts the weights of the task's judge beside the model: whether tags follow each other, and which relations vectors have.
+fn put_beside(
+    model: &mut Learnable,
+    problem: Problem,
+    data: &Data,
+    width: usize,
+    settings: &FinetuneSettings,
+) -> Result<(bool, Vec<String>)> {
+    let crf = problem == Problem::Tag && settings.crf.unwrap_or(model.has_crf());
+    if crf {
+        model.put_crf_beside(settings.crf_factor as f32)?;
+    }
+    if problem != Problem::Embed || settings.vector_loss != VectorLoss::Relation {
+        return Ok((crf, Vec::new()));
+    }
+    let relations = data.relations()?;
+    let weights = Relations::weights(relations.len(), width);
+    let zeros: Vec<Vec<f32>> = weights.iter().map(|(_, shape)| vec![0.0; shape.iter().product()]).collect();
+    let tensors: Vec<_> = weights.into_iter().zip(&zeros).map(|((name, shape), zeros)| (name, shape, &zeros[..])).collect();
+    model.put_beside(&tensors, 1.0, false)?;
+    Ok((crf, relations))
+}
+
 /// The graph that learns the task.
-fn learns(model: &Learnable, problem: Problem, targets: &Targets, config: &serde_json::Value, settings: &FinetuneSettings) -> Result<Made> {
+fn learns(
+    model: &Learnable,
+    problem: Problem,
+    (targets, pooling): (&Targets, &[Pooling]),
+    config: &serde_json::Value,
+    settings: &FinetuneSettings,
+) -> Result<Made> {
     let (graph, value) = match problem.head() {
         Some(kind) => {
             let (graph, values) = model.graph(&[kind])?;
             (graph, values[0])
         }
-        None => model.vectors(&[Pooling::Mean])?,
+        None => model.vectors(pooling)?,
     };
     let loss = targets.loss();
     let mut rates = rates(config, settings.run.dropout);
@@ -153,7 +198,7 @@ fn learns(model: &Learnable, problem: Problem, targets: &Targets, config: &serde
         let said = fields.iter().find_map(|field| config[*field].as_f64()).map_or(rates.hidden, |rate| rate as f32);
         settings.run.dropout.map_or(said, |rate| rate as f32)
     });
-    learn(model, &graph, &[Goal { value, loss, target: 0 }], rates, &settings.run)
+    learn(model, &graph, &[Goal { own: model.quick().0, ..Goal::of(value, loss, 0) }], rates, &settings.run)
 }
 
 /// Examples of a task.
@@ -220,6 +265,7 @@ impl Subject for Tuned {
             ("margin", settings.margin.to_string()),
             ("lengths", format!("{:?}", settings.lengths)),
             ("negatives", settings.negatives.to_string()),
+            ("crf", if self.targets.crf { settings.crf_factor.to_string() } else { "none".to_owned() }),
             (
                 "teacher",
                 if self.targets.taught { format!("{} {}", settings.teacher_share, settings.temperature) } else { "none".to_owned() },

@@ -27,9 +27,9 @@ pub(super) struct Reading<'a> {
     pub left_out: RefCell<Vec<String>>,
 }
 
-/// The length of sequences: what the settings say, or the most that tokenizer and model take.
-pub(super) fn limit(tokenizer: &Tokenizer, positions: usize, settings: &FinetuneSettings) -> Result<Limit> {
-    let most = tokenizer.model_max_length().unwrap_or(usize::MAX).min(positions);
+/// The length of sequences: what the settings say, or the most that tokenizer and model take, `stated` where the model's files limit it further.
+pub(super) fn limit(tokenizer: &Tokenizer, positions: usize, stated: Option<usize>, settings: &FinetuneSettings) -> Result<Limit> {
+    let most = tokenizer.model_max_length().unwrap_or(usize::MAX).min(positions).min(stated.unwrap_or(usize::MAX));
     let max_tokens = settings.max_length.unwrap_or(most);
     if max_tokens > positions {
         let told = format!("`max_length = {max_tokens}`: the model has positions for {} tokens", positions);
@@ -132,7 +132,7 @@ impl Reading<'_> {
         Ok(examples)
     }
 
-    fn number(&self, name: &str) -> Result<u32> {
+    pub(super) fn number(&self, name: &str) -> Result<u32> {
         match self.labels.iter().position(|label| label == name) {
             Some(number) => Ok(number as u32),
             None => fail(ErrorKind::InvalidFile, format!("the label {name:?} is none of {}", self.labels.join(", "))),

@@ -54,6 +54,8 @@ const ROWS: &[Row] = &[
     ("patience", "a run with --dev", |p| p.held_out),
     ("overlap", "task extract", |p| p.is(&[Extract])),
     ("lora_alpha", "a run with `lora_rank`", |p| p.settings.lora_rank > 0),
+    ("crf", "task tag", |p| p.is(&[Tag])),
+    ("crf_factor", "task tag with a crf", |p| p.is(&[Tag]) && p.settings.crf != Some(false)),
     ("class_weights", "tasks with one label of a text (classify, GLUE's)", |p| p.is(&[Classify])),
     ("teacher_share", "a run with --teacher", |p| p.teacher),
     ("temperature", "a run with --teacher", |p| p.teacher),
@@ -62,7 +64,7 @@ const ROWS: &[Row] = &[
     ("vector_loss", "task encode", |p| p.is(&[Embed])),
     ("scale", "task encode with `vector_loss = contrast`", |p| p.compares(VectorLoss::Contrast)),
     ("margin", "task encode with `vector_loss = triplet`", |p| p.compares(VectorLoss::Triplet)),
-    ("lengths", "task encode", |p| p.is(&[Embed])),
+    ("lengths", "task encode, but for `vector_loss = relation`,", |p| p.is(&[Embed]) && !p.compares(VectorLoss::Relation)),
 ];
 
 /// What is wrong with giving the options that `given` says were, for people: one that the run would not read.

@@ -4,7 +4,7 @@ use super::judges::RankLoss;
 use super::vectors::VectorLoss;
 use crate::error::{ErrorKind, Result, fail};
 use crate::tasks::Setting;
-use crate::tasks::settings::{choice, number, set};
+use crate::tasks::settings::{BOOLEAN, choice, number, set};
 use crate::train::run::RunSettings;
 use crate::train::run::settings::{count, real, within};
 
@@ -39,6 +39,10 @@ pub struct FinetuneSettings {
     pub lora_alpha: f64,
     /// How classes weigh.
     pub class_weights: ClassWeights,
+    /// Whether a tagger learns how tags follow each other; none: as the checkpoint does.
+    pub crf: Option<bool>,
+    /// How many times as fast as the rest that is learned.
+    pub crf_factor: f64,
     /// How much of the cost is a teacher's, and how much its answers are softened.
     pub teacher_share: f64,
     /// See `teacher_share`.
@@ -70,6 +74,8 @@ impl Default for FinetuneSettings {
             lora_rank: 0,
             lora_alpha: 16.0,
             class_weights: ClassWeights::None,
+            crf: None,
+            crf_factor: 100.0,
             teacher_share: 0.5,
             temperature: 2.0,
             rank_loss: RankLoss::Pointwise,
@@ -124,6 +130,16 @@ impl FinetuneSettings {
                 Ok(())
             },
         },
+        Setting {
+            name: "crf",
+            values: "model, true or false",
+            help: "tag: learn, too, which tags follow each other (a conditional random field), and serve the likeliest sequence",
+            apply: |s, v| {
+                s.crf = if v == "model" { None } else { Some(choice(v, BOOLEAN)?) };
+                Ok(())
+            },
+        },
+        real!(crf_factor in crf_factor, 0.001..=10_000.0, "a number above 0", "tag with crf: how many times as fast as the rest that is learned; 100 if not given"),
         real!(teacher_share in teacher_share, 0.0..=1.0, "a share from 0 to 1", "How much of the cost is a teacher's; 0.5 if not given"),
         real!(temperature in temperature, 0.1..=100.0, "a number above 0", "How much a teacher's answers are softened; 2 if not given"),
         Setting {
@@ -138,8 +154,8 @@ impl FinetuneSettings {
         count!(most_negatives in negatives, 1, "a number", "rerank, encode: worse documents for each relevant one, texts that do not belong to one, at most; 4 if not given"),
         Setting {
             name: "vector_loss",
-            values: "cosine, contrast or triplet",
-            help: "encode: a number for two texts, texts that belong together among all of a batch, or one nearer than another; cosine if not given",
+            values: "cosine, contrast, triplet or relation",
+            help: "encode: a number for two texts, texts that belong together among all of a batch, one nearer than another, or a label for two texts that their vectors should tell (entailment and the like); cosine if not given",
             apply: |s, v| {
                 s.vector_loss = choice(v, VectorLoss::ALL)?;
                 Ok(())

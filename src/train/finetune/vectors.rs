@@ -6,8 +6,8 @@
 use serde_json::json;
 
 use crate::engine::lesson::{Cost, Judge, cross_entropy};
-use crate::error::Result;
-use crate::formats::Source;
+use crate::error::{ErrorKind, Result, fail};
+use crate::formats::{SentenceModules, Source};
 use crate::train::run::folder::Companions;
 
 /// What is asked of vectors.
@@ -20,12 +20,18 @@ pub enum VectorLoss {
     Contrast,
     /// A text, one that is near, one that is not: `max(0, near - far + margin)` of the distances (Schroff et al., FaceNet, 2015).
     Triplet,
+    /// Two texts and the name of their relation: see [`relations`](super::relations).
+    Relation,
 }
 
 impl VectorLoss {
     /// Every loss by its name.
-    pub const ALL: &'static [(&'static str, VectorLoss)] =
-        &[("cosine", VectorLoss::Cosine), ("contrast", VectorLoss::Contrast), ("triplet", VectorLoss::Triplet)];
+    pub const ALL: &'static [(&'static str, VectorLoss)] = &[
+        ("cosine", VectorLoss::Cosine),
+        ("contrast", VectorLoss::Contrast),
+        ("triplet", VectorLoss::Triplet),
+        ("relation", VectorLoss::Relation),
+    ];
 }
 
 /// The vectors of a part: those of one example stand side by side.
@@ -39,6 +45,9 @@ pub(super) struct Vectors {
     pub scale: f64,
     /// How many of the first numbers count; at the end all.
     pub lengths: Vec<usize>,
+    /// Whether vectors have length 1 where distances are measured: by the model's own last module, or since some of their numbers are asked for
+    /// themselves, as sentence-transformers does. Cosines are the same.
+    pub unit: bool,
     pub factor: f32,
 }
 
@@ -46,13 +55,20 @@ impl Judge for Vectors {
     fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
         let mut sums = vec![0f64; gradient.len()];
         for length in &self.lengths {
-            let vectors: Vec<Vec<f64>> =
+            let mut vectors: Vec<Vec<f64>> =
                 answers.chunks_exact(width).map(|row| row[..(*length).min(width)].iter().map(|x| f64::from(*x)).collect()).collect();
+            let unit = self.unit && self.loss == VectorLoss::Triplet;
+            let norms: Vec<f64> = if unit { vectors.iter_mut().map(|vector| scale_to_one(vector)).collect() } else { Vec::new() };
             let mut down: Vec<Vec<f64>> = vectors.iter().map(|v| vec![0.0; v.len()]).collect();
             match self.loss {
                 VectorLoss::Cosine => self.cosine(&vectors, &mut down, costs),
                 VectorLoss::Contrast => self.contrast(&vectors, &mut down, costs),
                 VectorLoss::Triplet => self.triplet(&vectors, &mut down, costs),
+                // It has a judge of its own.
+                VectorLoss::Relation => {}
+            }
+            for ((vector, norm), down) in vectors.iter().zip(&norms).zip(&mut down) {
+                scaled_back(vector, *norm, down);
             }
             for (row, down) in down.iter().enumerate() {
                 sums[row * width..].iter_mut().zip(down).for_each(|(sum, d)| *sum += d);
@@ -111,27 +127,60 @@ impl Vectors {
     }
 }
 
-/// What sentence-transformers opens a folder of vectors by: the model's own modules, or pooling by the mean.
-pub(super) fn companions(companions: &mut Companions, source: &Source, hidden: usize) -> Result<()> {
-    const MODULES: &str = "modules.json";
-    companions.take(source, &[MODULES, "1_Pooling/config.json", "sentence_bert_config.json", "config_sentence_transformers.json"])?;
-    if !companions.has(MODULES) {
-        let module = |idx: usize, path: &str, class: &str| json!({"idx": idx, "name": idx.to_string(), "path": path, "type": class});
-        let modules = json!([
-            module(0, "", "sentence_transformers.models.Transformer"),
-            module(1, "1_Pooling", "sentence_transformers.models.Pooling"),
-        ]);
-        let pooling = json!({"word_embedding_dimension": hidden, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true,
-            "pooling_mode_max_tokens": false, "pooling_mode_mean_sqrt_len_tokens": false});
-        companions.add(MODULES, modules.to_string());
-        companions.add("1_Pooling/config.json", pooling.to_string());
+/// Refuses a model whose vectors are made otherwise than by pooling.
+pub(super) fn check_pools(sentence: &SentenceModules) -> Result<()> {
+    let refuse = |told: &str| fail(ErrorKind::Unsupported, format!("task encode learns one vector a text, by pooling: {told}"));
+    if sentence.late.is_some() {
+        return refuse("this is a late-interaction model (ColBERT), which has a vector a token");
     }
+    if sentence.splade.is_some() {
+        return refuse("this is a sparse encoder, which has weights of a vocabulary");
+    }
+    if let Some(dense) = sentence.dense.first() {
+        return refuse(&format!("module {} is a dense layer behind it, which does not learn here", dense.name));
+    }
+    if let Some(name) = sentence.default_prompt.as_ref().filter(|name| sentence.prompts.get(*name).is_some_and(|text| !text.is_empty())) {
+        return refuse(&format!(
+            "prompt {name:?} stands before each text, without which it would learn; leave default_prompt_name out of config_sentence_transformers.json"
+        ));
+    }
+    Ok(())
+}
+
+/// What sentence-transformers opens a folder of vectors by: the model's own modules, or pooling by the mean.
+pub(super) fn companions(companions: &mut Companions, folder: (&Source, &str), sentence: &SentenceModules, hidden: usize) -> Result<()> {
+    let (source, dir) = folder;
+    companions.take(source, dir, &["sentence_bert_config.json"])?;
+    companions.take(source, "", &["config_sentence_transformers.json"])?;
+    let class = |name: &str| format!("sentence_transformers.models.{name}");
+    let module = |idx: usize, path: &str, name: &str| json!({"idx": idx, "name": idx.to_string(), "path": path, "type": class(name)});
+    let mut modules = vec![module(0, "", "Transformer"), module(1, "1_Pooling", "Pooling")];
+    if sentence.normalize {
+        modules.push(module(2, "2_Normalize", "Normalize"));
+    }
+    let mean = json!({"word_embedding_dimension": hidden, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true,
+        "pooling_mode_max_tokens": false, "pooling_mode_mean_sqrt_len_tokens": false});
+    companions.add("modules.json", serde_json::Value::from(modules).to_string());
+    companions.add("1_Pooling/config.json", sentence.pooling.as_ref().unwrap_or(&mean).to_string());
     Ok(())
 }
 
 /// The sum of the products.
 pub(in crate::train) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Scales a vector to length 1, and says how long it was; one of zeros stays.
+pub(super) fn scale_to_one(vector: &mut [f64]) -> f64 {
+    let norm = dot(vector, vector).sqrt().max(1e-12);
+    vector.iter_mut().for_each(|x| *x /= norm);
+    norm
+}
+
+/// From the gradient of a vector of length 1 to that of what it was scaled of.
+pub(super) fn scaled_back(unit: &[f64], norm: f64, down: &mut [f64]) {
+    let along = dot(unit, down);
+    down.iter_mut().zip(unit).for_each(|(d, x)| *d = (*d - along * x) / norm);
 }
 
 /// 0 where one is no direction.
@@ -163,14 +212,18 @@ mod tests {
     #[test]
     fn gradients_are_those_of_the_costs() {
         let z = numbers(48);
-        for (_, loss) in VectorLoss::ALL {
+        for (_, loss) in VectorLoss::ALL.iter().filter(|(_, loss)| *loss != VectorLoss::Relation) {
             for lengths in [vec![8], vec![3, 8]] {
                 let each = if *loss == VectorLoss::Triplet { 3 } else { 2 };
-                let judge = Vectors { loss: *loss, each, targets: vec![0.3, -0.2, 0.9], scale: 2.0, lengths, factor: 0.5 };
-                agrees(&judge, &z, 8, 0.5);
+                for unit in [false, true] {
+                    let (lengths, targets) = (lengths.clone(), vec![0.3, -0.2, 0.9]);
+                    let judge = Vectors { loss: *loss, each, targets, scale: 2.0, lengths, unit, factor: 0.5 };
+                    agrees(&judge, &z, 8, 0.5);
+                }
             }
         }
-        let hard = Vectors { loss: VectorLoss::Contrast, each: 3, targets: Vec::new(), scale: 3.0, lengths: vec![8], factor: 0.5 };
+        let hard =
+            Vectors { loss: VectorLoss::Contrast, each: 3, targets: Vec::new(), scale: 3.0, lengths: vec![8], unit: false, factor: 0.5 };
         agrees(&hard, &z, 8, 0.5);
     }
 }

@@ -115,7 +115,14 @@ impl ClassNames {
             None => {
                 let more = if self.names.len() > 20 { ", ..." } else { "" };
                 let known: Vec<&str> = self.names.iter().take(20).map(String::as_str).collect();
-                fail(ErrorKind::InvalidFile, format!("the class {name:?} is none of those to learn: {}{more}", known.join(", ")))
+                fail(
+                    ErrorKind::InvalidFile,
+                    format!(
+                        "the label {name:?} is none of {}: {}{more}",
+                        if self.given { "the model's" } else { "those of the examples to learn from" },
+                        known.join(", ")
+                    ),
+                )
             }
         }
     }

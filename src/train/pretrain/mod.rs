@@ -115,7 +115,7 @@ impl Begun<'_> {
             graph = graph.looking(Span { after: 0, ..Span::ALL });
         }
         let graphs = graphs(&model, (&graph, &values), &questions, rates(&config, settings.run.dropout), &settings.run)?;
-        let mut companions = Companions::new(config, tokenizer)?;
+        let mut companions = Companions::new(config, tokenizer, "")?;
         companions.name_class(&kinds);
         let part_tokens = settings.run.part_tokens;
         let ask: Box<dyn Ask> = Box::new(Asking { graphs, questions, part_tokens });
@@ -146,7 +146,7 @@ impl Begun<'_> {
         let generator_graphs = of(&generator, &smaller, MASKED)?;
         let ask: Box<dyn Ask> = Box::new(Replacing { generator: generator_graphs, discriminator, part_tokens: settings.run.part_tokens });
         let subject = OverText { ask, supply, told };
-        let mut companions = [Companions::new(config, tokenizer)?, Companions::new(smaller, tokenizer)?];
+        let mut companions = [Companions::new(config, tokenizer, "")?, Companions::new(smaller, tokenizer, "")?];
         companions[0].name_class(&[Kind::Replaced]);
         companions[1].name_class(&[Kind::FillMask]);
         let [own, of_generator] = companions;
@@ -186,7 +186,7 @@ fn graphs(
     settings: &RunSettings,
 ) -> Result<Graphs> {
     let pairs = values.iter().zip(questions).enumerate();
-    let goals: Vec<Goal> = pairs.map(|(target, (value, question))| Goal { value: *value, loss: question.loss, target }).collect();
+    let goals: Vec<Goal> = pairs.map(|(target, (value, question))| Goal::of(*value, question.loss, target)).collect();
     graphs_of(model, graph, &goals, rates, settings)
 }
 

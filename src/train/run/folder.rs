@@ -22,6 +22,18 @@ use crate::quant::{Bytes, Dtype};
 const TOKENIZER: &[&str] =
     &["tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt"];
 
+/// The file of a tokenizer that says which class reads the others.
+const TOKENIZER_CONFIG: &str = "tokenizer_config.json";
+
+/// The special tokens that it names, as they are usually written.
+const SPECIAL: &[(&str, &[&str])] = &[
+    ("unk_token", &["[UNK]", "<unk>"]),
+    ("cls_token", &["[CLS]", "<s>"]),
+    ("sep_token", &["[SEP]", "</s>"]),
+    ("pad_token", &["[PAD]", "<pad>"]),
+    ("mask_token", &["[MASK]", "<mask>"]),
+];
+
 /// What the classes of a `model_type` begin with in `transformers`.
 const CLASSES: &[(&str, &str)] = &[
     ("bert", "Bert"),
@@ -55,17 +67,21 @@ pub(in crate::train) struct Companions {
 }
 
 impl Companions {
-    /// `config`, and the tokenizer's files in `source`.
-    pub(in crate::train) fn new(config: Value, source: &Source) -> Result<Companions> {
+    /// `config`, and the tokenizer's files in the folder `dir` of `source`, empty for its own.
+    pub(in crate::train) fn new(config: Value, source: &Source, dir: &str) -> Result<Companions> {
         let mut companions = Companions { config, files: Vec::new() };
-        companions.take(source, &[TOKENIZER, huggingface::PIECES].concat())?;
+        companions.take(source, dir, &[TOKENIZER, huggingface::PIECES].concat())?;
+        if !companions.has(TOKENIZER_CONFIG) {
+            companions.describe_tokenizer()?;
+        }
         Ok(companions)
     }
 
-    /// Takes those of these files that `source` has.
-    pub(in crate::train) fn take(&mut self, source: &Source, names: &[&str]) -> Result<()> {
+    /// Takes those of these files that the folder `dir` of `source` has.
+    pub(in crate::train) fn take(&mut self, source: &Source, dir: &str, names: &[&str]) -> Result<()> {
         for name in names {
-            if let Some(bytes) = source.read(name)? {
+            let path = if dir.is_empty() { (*name).to_owned() } else { format!("{dir}/{name}") };
+            if let Some(bytes) = source.read(&path)? {
                 self.files.push(((*name).to_owned(), bytes));
             }
         }
@@ -73,8 +89,29 @@ impl Companions {
     }
 
     /// Whether there is a file of this name.
-    pub(in crate::train) fn has(&self, name: &str) -> bool {
+    fn has(&self, name: &str) -> bool {
         self.files.iter().any(|(known, _)| known == name)
+    }
+
+    /// Adds the file that `transformers` needs beside tokenizer.json: without it the class of the model's family is taken, which makes another
+    /// tokenizer of it. Files from llama.cpp's converter have none.
+    fn describe_tokenizer(&mut self) -> Result<()> {
+        let Some((_, bytes)) = self.files.iter().find(|(name, _)| name == "tokenizer.json") else { return Ok(()) };
+        let wrong = |e: serde_json::Error| Error::new(ErrorKind::InvalidFile, format!("tokenizer.json: {e}"));
+        let tokenizer: Value = serde_json::from_slice(bytes).map_err(wrong)?;
+        let texts: Vec<&str> =
+            tokenizer["added_tokens"].as_array().into_iter().flatten().filter_map(|token| token["content"].as_str()).collect();
+        let mut described = json!({"tokenizer_class": "PreTrainedTokenizerFast"});
+        for (name, usual) in SPECIAL {
+            if let Some(text) = usual.iter().find(|text| texts.contains(text)) {
+                described[name] = json!(text);
+            }
+        }
+        if self.config["type_vocab_size"].as_u64().is_some_and(|types| types < 2) {
+            described["model_input_names"] = json!(["input_ids", "attention_mask"]);
+        }
+        self.add(TOKENIZER_CONFIG, described.to_string());
+        Ok(())
     }
 
     /// Adds a file.
@@ -155,6 +192,8 @@ fn files_below(folder: &Path, root: &Path) -> Result<BTreeSet<String>> {
 pub(in crate::train) fn name_class(config: &mut Value, ending: &str) {
     // What it says counts first: a family of another's model_type has classes of its own.
     let said = config["architectures"][0].as_str().and_then(|class| Some(class.split_once("For")?.0.to_owned()));
+    // A crf is no part of a family's name: `BertCrfForNer`.
+    let said = said.map(|family| family.replace("Crf", "").replace("CRF", "")).filter(|family| !family.is_empty());
     let of_family = || CLASSES.iter().find(|(known, _)| config["model_type"] == **known).map(|(_, family)| (*family).to_owned());
     let bare = || Some(config["architectures"][0].as_str()?.strip_suffix("Model")?.to_owned());
     if let Some(family) = said.or_else(of_family).or_else(bare) {

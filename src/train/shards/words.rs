@@ -3,6 +3,7 @@
 use jieba_rs::Jieba;
 
 use crate::tokenizer::Content;
+use crate::train::text::is_han;
 
 /// Who knows where words begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,9 +58,4 @@ impl Segmenter {
         }
         starts
     }
-}
-
-/// Whether BERT counts a character as Chinese.
-fn is_han(c: char) -> bool {
-    matches!(u32::from(c), 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x2fa1f)
 }

@@ -278,6 +278,11 @@ fn field(line: &str, name: &str) -> Result<String> {
     }
 }
 
+/// Whether BERT counts a character as Chinese.
+pub(in crate::train) fn is_han(c: char) -> bool {
+    matches!(u32::from(c), 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x20000..=0x2fa1f)
+}
+
 pub(in crate::train) fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }

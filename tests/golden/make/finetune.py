@@ -14,6 +14,7 @@ import shutil
 from models import ROOT as MODELS, TEXTS, TORCH, VERSIONS, bert, randomise, write_tokenizer
 
 import torch
+from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses
 from transformers import (AutoModelForMultipleChoice, AutoModelForQuestionAnswering, AutoModelForSequenceClassification, AutoModelForTokenClassification,
@@ -29,7 +30,11 @@ MADE = {
     "tag": dict(model=BertForTokenClassification, config=bert(24, 2, 2, 30, "gelu", 421, 40), labels=TAGS),
     "extract": dict(model=BertForQuestionAnswering, config=bert(24, 2, 2, 30, "gelu", 421, 40)),
     "choices": dict(model=BertForMultipleChoice, config=bert(24, 2, 2, 30, "gelu", 421, 40)),
+    "crf": dict(model=BertForTokenClassification, config=bert(24, 2, 2, 30, "gelu", 421, 40), labels=TAGS),
 }
+
+# Transitions between tags, under the names of pytorch-crf.
+CRF = {"crf.start_transitions": (len(TAGS),), "crf.end_transitions": (len(TAGS),), "crf.transitions": (len(TAGS), len(TAGS))}
 
 
 def make_models():
@@ -38,16 +43,21 @@ def make_models():
         more = dict(id2label=dict(enumerate(labels)), label2id={l: n for n, l in enumerate(labels)}) if labels else {}
         randomise(spec["model"](BertConfig(**spec["config"], **more)), 900 + i).save_pretrained(ROOT / name)
         write_tokenizer(dict(config=spec["config"], style="new"), ROOT / name)
+    chance = torch.Generator().manual_seed(77)
+    file = ROOT / "crf" / "model.safetensors"
+    save_file({**load_file(file), **{name: torch.rand(shape, generator=chance) - 0.5 for name, shape in CRF.items()}}, file, metadata=dict(format="pt"))
 
 
 def text(lot, least, most):
     return " ".join(lot.choices(WORDS, k=lot.randint(least, most)))
 
 
-def learn(parameters, cost):
-    """Losses of the steps of a model with these named parameters."""
+def learn(parameters, cost, quick=(), times=1):
+    """Losses of the steps of a model with these named parameters; those of a loss, `quick`, learn `times` as fast and do not decay."""
     parameters = [(n, p) for n, p in parameters if p.requires_grad]
     groups = [dict(params=[p for _, p in parameters if (p.dim() < 2) == plain], weight_decay=0.0 if plain else DECAY) for plain in (False, True)]
+    groups.append(dict(params=list(quick), weight_decay=0.0, lr=RATE * times))
+    parameters = parameters + [("", p) for p in quick]
     optimiser = torch.optim.AdamW(groups, lr=RATE, betas=(0.9, 0.999), eps=1e-8)
     found = []
     for _ in range(STEPS):
@@ -104,6 +114,8 @@ def cases():
     yield from questions(lot)
     yield from choices(lot)
     yield from vectors(lot)
+    yield from chains(random.Random(6))
+    yield from related(random.Random(7))
 
 
 def words(lot):
@@ -193,6 +205,53 @@ def vectors(lot):
         inputs = lambda: [model.preprocess([row[side] for row in pairs]) for side in ("text", "pair")]
         found = learn(model.named_parameters(), lambda: total(cost(inputs(), labels)))
         yield name, "encode", folder, settings, "jsonl", lines(pairs), found
+
+
+def path_cost(rows, tags, start, end, transitions):
+    """Minus the logarithm of the probability of `tags` among all sequences, by the forward algorithm (Lafferty, McCallum and Pereira, 2001)."""
+    score = start[tags[0]] + end[tags[-1]] + rows[range(len(tags)), tags].sum() + transitions[tags[:-1], tags[1:]].sum()
+    sums = start + rows[0]
+    for row in rows[1:]:
+        sums = torch.logsumexp(sums[:, None] + transitions, 0) + row
+    return torch.logsumexp(sums + end, 0) - score
+
+
+def chains(lot):
+    """Tags that follow each other: a conditional random field over the first tokens of words."""
+    folder, times = "finetune/crf", 10
+    sentences = [[(word, lot.choice(TAGS)) for word in text(lot, 1, 14).split()] for _ in range(8)]
+    tokenizer = AutoTokenizer.from_pretrained(GOLDEN / folder)
+    inputs = tokenizer([[w for w, _ in s] for s in sentences], is_split_into_words=True, padding=True, return_tensors="pt")
+    firsts = []
+    for i in range(len(sentences)):
+        ids = inputs.word_ids(i)
+        firsts.append([place for place, word in enumerate(ids) if word is not None and (place == 0 or ids[place - 1] != word)])
+    tags = [torch.tensor([TAGS.index(tag) for _, tag in s]) for s in sentences]
+    stored = load_file(GOLDEN / folder / "model.safetensors")
+    start, end, transitions = own = [stored[name].requires_grad_() for name in CRF]
+    model = AutoModelForTokenClassification.from_pretrained(GOLDEN / folder, **TORCH).eval()
+
+    def cost():
+        z = model(**inputs).logits
+        return sum(path_cost(z[i, firsts[i]], tags[i], start, end, transitions) for i in range(len(tags))) / sum(map(len, tags))
+
+    content = "\n".join("".join(f"{word} {tag}\n" for word, tag in sentence) for sentence in sentences)
+    yield "chains", "tag", folder, {"crf_factor": str(times)}, "conll", content, learn(model.named_parameters(), cost, own, times)
+
+
+def related(lot):
+    """Which relation two texts have: a softmax over u, v and |u - v| that learns beside the model and is left behind. It begins from zeros."""
+    folder, names = "models/tiny-gelu", ["contradiction", "neutral", "entailment"]
+    rows = [dict(text=text(lot, 1, 12), pair=text(lot, 1, 12), label=names[i % 3] if i < 3 else lot.choice(names)) for i in range(9)]
+    # Classes are numbered as they occur.
+    numbers = torch.tensor([names.index(row["label"]) for row in rows])
+    model = SentenceTransformer(str(GOLDEN / folder), device="cpu", model_kwargs=dict(attn_implementation="eager")).eval()
+    cost = losses.SoftmaxLoss(model, model.get_embedding_dimension(), len(names))
+    with torch.no_grad():
+        [p.zero_() for p in cost.classifier.parameters()]
+    inputs = lambda: [model.preprocess([row[side] for row in rows]) for side in ("text", "pair")]
+    found = learn(model.named_parameters(), lambda: cost(inputs(), numbers), list(cost.classifier.parameters()))
+    yield "related", "encode", folder, {"vector_loss": "relation"}, "jsonl", lines(rows), found
 
 
 def total(loss):

@@ -16,7 +16,8 @@ pub(in super::super) fn fits(op: &Learn, graph: &Graph, node: &Node, weights: &P
     let norm = |n: &Norm| vector(n.weight, node.width) && n.bias.is_none_or(|b| vector(b, node.width));
     let rate = |d: &Dropout| (0.0..1.0).contains(&d.rate);
     match op {
-        Learn::Activate { input, .. } | Learn::Scale { input, .. } | Learn::Loss { input, .. } => same(*input),
+        Learn::Activate { input, .. } | Learn::Scale { input, .. } => same(*input),
+        Learn::Loss { input, own, .. } => same(*input) && own.ids().all(|id| weights.vector(id).is_some()),
         Learn::Drop { input, dropout } => same(*input) && rate(dropout),
         Learn::ActivateBack { gradient, input, .. } => same(*gradient) && same(*input),
         Learn::Attend { .. } | Learn::AttendBack { .. } | Learn::MetBack { .. } => attends(op, graph, node, weights),

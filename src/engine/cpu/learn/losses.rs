@@ -5,19 +5,19 @@
 
 use super::super::ops::Work;
 use super::REPORTED;
-use crate::engine::graph::{Loss, ValueId};
-use crate::engine::lesson::{Cost, Judge, Target, cross_entropy, softmax};
+use crate::engine::graph::{Loss, Own, ValueId};
+use crate::engine::lesson::{Cost, Judge, Target, cross_entropy, distilled};
 
 impl Work {
     /// The rows of one task: gradients, and reports of [`Cost`].
     ///
     /// # Safety
     /// As [`Work::task`].
-    pub(super) unsafe fn lose(&self, step: usize, task: usize, input: ValueId, loss: Loss, target: usize) {
+    pub(super) unsafe fn lose(&self, step: usize, task: usize, input: ValueId, loss: Loss, (target, own): (usize, Own)) {
         let width = self.width(step);
         if let Target::Judged(judge) = &self.lesson().targets[target] {
             // SAFETY: as here; it is the only task.
-            return unsafe { self.ask(step, input, judge.as_ref()) };
+            return unsafe { self.ask(step, input, judge.as_ref(), own) };
         }
         for row in self.chunk(step, task) {
             // SAFETY: the input is complete; its place may be the value's own, so it is read before it is written.
@@ -49,13 +49,19 @@ impl Work {
     ///
     /// # Safety
     /// As [`Work::task`].
-    unsafe fn ask(&self, step: usize, input: ValueId, judge: &dyn Judge) {
+    unsafe fn ask(&self, step: usize, input: ValueId, judge: &dyn Judge, own: Own) {
         let (rows, width) = (self.place(step).rows, self.width(step));
         let mut answers = Vec::with_capacity(rows * width);
         // SAFETY: the input is complete; its place may be the value's own, so it is read before it is written.
         (0..rows).for_each(|row| answers.extend_from_slice(unsafe { self.read(input.index(), row) }));
         let (mut gradient, mut costs) = (vec![0.0; answers.len()], vec![Cost::default(); rows]);
-        judge.judge(&answers, width, &mut gradient, &mut costs);
+        let weights: Vec<&[f32]> = own.ids().map(|id| self.vector(id)).collect();
+        let mut of_weights: Vec<Vec<f32>> = weights.iter().map(|numbers| vec![0.0; numbers.len()]).collect();
+        judge.judge_by(&answers, width, &weights, &mut gradient, &mut of_weights, &mut costs);
+        for (id, numbers) in own.ids().zip(&of_weights) {
+            // SAFETY: this task alone adds to the gradients of its judge's weights, which are as long as these.
+            numbers.iter().enumerate().for_each(|(i, x)| unsafe { *self.gradient_at(id).add(i) += x });
+        }
         for (row, cost) in costs.into_iter().enumerate() {
             // SAFETY: this task alone writes the value and its reports.
             unsafe {
@@ -95,13 +101,7 @@ fn of_numbers(loss: Loss, z: &[f64], target: &[f32]) -> (Cost, Vec<f64>) {
             (sum(&one) / n, pairs().map(|(z, t)| (1.0 / (1.0 + (-z).exp()) - t) / n).collect())
         }
         Loss::Squared => (sum(&|z, t| (z - t).powi(2)) / n, pairs().map(|(z, t)| 2.0 * (z - t) / n).collect()),
-        Loss::Distilled { temperature } => {
-            let heat = f64::from(temperature);
-            let p = softmax(target.iter().map(|t| f64::from(*t) / heat));
-            let q = softmax(z.iter().map(|z| z / heat));
-            let divergence: f64 = p.iter().zip(&q).filter(|(p, _)| **p > 0.0).map(|(p, q)| p * (p / q.max(f64::MIN_POSITIVE)).ln()).sum();
-            (heat * heat * divergence, q.iter().zip(&p).map(|(q, p)| heat * (q - p)).collect())
-        }
+        Loss::Distilled { temperature } => distilled(z, target, f64::from(temperature)),
         Loss::Cosine => {
             let (dot, zz, tt) = (sum(&|z, t| z * t), sum(&|z, _| z * z), sum(&|_, t| t * t));
             let (length, norms) = (zz.max(f64::MIN_POSITIVE), (zz * tt).sqrt().max(f64::MIN_POSITIVE));

@@ -105,7 +105,7 @@ fn start(model: &Model, last: ValueId, loss: Loss, rates: Rates, lengths: &[usiz
     let batch = batch(lengths);
     let lesson = lesson(model, last, loss, &batch);
     let course = Course { weights: model.weights.len(), learns: &|_| true, rates, kept: &[], adapters: &[] };
-    let learning = learning(&model.graph, &[Goal { value: last, loss, target: 0 }], &course).unwrap();
+    let learning = learning(&model.graph, &[Goal::of(last, loss, 0)], &course).unwrap();
     let learner = Learner::new(&model.weights, Some(isa), threads).unwrap();
     Run { learner, learning, batch: Arc::new(batch), lesson: Arc::new(lesson) }
 }
@@ -604,7 +604,7 @@ fn words_are_drawn_with_their_probabilities() {
     batch.push(&vec![3; DRAWS], &vec![0; DRAWS], 0);
     (0..DRAWS).for_each(|i| batch.pick(i));
     let (batch, target) = (Arc::new(batch), Target::Classes { classes: vec![0; DRAWS], factor: 1.0 });
-    let made = evaluating(&model.graph, &[Goal { value: last, loss: Loss::CrossEntropy, target: 0 }]);
+    let made = evaluating(&model.graph, &[Goal::of(last, Loss::CrossEntropy, 0)]);
     let draw = |threads: usize, seed: u64| -> Vec<u32> {
         let lesson = Arc::new(Lesson { targets: vec![target.clone()], seed, first_sequence: 0 });
         let mut learner = Learner::new(&model.weights, None, threads).unwrap();

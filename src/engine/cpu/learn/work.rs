@@ -67,7 +67,7 @@ impl Work {
                 Learn::PoolBack { gradient, input, reduce } => self.pool_back(step, task, (*gradient, *input), *reduce),
                 Learn::Columns { input, from } => self.columns(step, task, *input, *from),
                 Learn::Scale { input, factor } => self.scale(step, task, *input, *factor),
-                Learn::Loss { input, loss, target } => self.lose(step, task, *input, *loss, *target),
+                Learn::Loss { input, loss, target, own } => self.lose(step, task, *input, *loss, (*target, *own)),
                 Learn::TermsBack { gradient, input, table, bias, terms, learns } => {
                     let (input, table, bias, learns) = (*input, *table, *bias, *learns);
                     let words = Words { input, table, bias, learns, carries: true, temperature: 1.0, target: usize::MAX };

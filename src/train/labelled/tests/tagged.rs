@@ -102,7 +102,10 @@ fn tags_have_numbers_and_unknown_ones_a_line() {
     let dev = load("dev.conll", "a\tB-X\n\nb\tO\nc\tI-X\n", &[], false).unwrap();
     assert_eq!(tag_numbers(&tags, &dev.rows[0]).unwrap(), [1]);
     let error = tag_numbers(&tags, &dev.rows[1]).unwrap_err();
-    assert!(error.message().ends_with("dev.conll, line 4: the class \"I-X\" is none of those to learn: O, B-X"), "{error}");
+    assert!(
+        error.message().ends_with("dev.conll, line 4: the label \"I-X\" is none of those of the examples to learn from: O, B-X"),
+        "{error}"
+    );
     // What `datasets` writes are numbers of a list that is given elsewhere.
     let numbered = load("a.jsonl", "{\"tokens\":[\"a\",\"b\"],\"ner_tags\":[1,0]}\n", &[], false).unwrap();
     assert_eq!(tag_numbers(&ClassNames::given(["O", "B-X"]).unwrap(), &numbered.rows[0]).unwrap(), [1, 0]);

@@ -253,7 +253,10 @@ fn a_class_that_was_not_learned_is_named_by_file_and_line() {
     let dev = load("dev.tsv", "text\tlabel\na\ty\nb\tw\n", &[]).unwrap();
     assert_eq!(classes.numbers(&dev.rows[0]).unwrap(), [1], "classes may be absent from dev");
     let error = classes.numbers(&dev.rows[1]).unwrap_err();
-    assert!(error.message().ends_with("dev.tsv, line 3: the class \"w\" is none of those to learn: x, y, z"), "{error}");
+    assert!(
+        error.message().ends_with("dev.tsv, line 3: the label \"w\" is none of those of the examples to learn from: x, y, z"),
+        "{error}"
+    );
 }
 
 #[test]
