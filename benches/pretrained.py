@@ -1,8 +1,8 @@
 """What has a pretrained model learned? Hidden tokens of held-out text: the model in transformers and in Cloze, and what counting words alone would say.
 
-    python benches/pretrained.py CLOZE MODEL TRAIN.jsonl HELD-OUT.jsonl [TEXTS]
+    python benches/pretrained.py CLOZE MODEL TRAIN.jsonl HELD-OUT.jsonl [TEXTS [TOKENS]]
 
-CLOZE is the command, MODEL the folder that `cloze-train pretrain` wrote. Of each of TEXTS (300) documents the first 100 tokens are read, and one token in seven of them is
+CLOZE is the command, MODEL the folder that `cloze-train pretrain` wrote. Of each of TEXTS (300) documents the first TOKENS (100) tokens are read, and one token in seven of them is
 hidden by [MASK], by lot. Loss is in nats a hidden token. Of the first 30 documents Cloze is asked for the probabilities of these tokens (`fill-mask --candidate`). Counts
 are those of the tokens of the training text: the unigram loss, and how often the most frequent token is right. Needs torch and transformers.
 """
@@ -19,6 +19,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 cloze, folder, train, held_out = sys.argv[1:5]
 TEXTS = int(sys.argv[5]) if len(sys.argv) > 5 else 300
+TOKENS = int(sys.argv[6]) if len(sys.argv) > 6 else 100
 OURS = 30
 tokenizer = AutoTokenizer.from_pretrained(folder)
 model = AutoModelForMaskedLM.from_pretrained(folder).eval()
@@ -38,7 +39,7 @@ most = counts.most_common(1)[0][0]
 
 rows = []
 for line in open(held_out, encoding="utf-8"):
-    ids = tokenizer(json.loads(line)["text"], add_special_tokens=False, truncation=True, max_length=100)["input_ids"]
+    ids = tokenizer(json.loads(line)["text"], add_special_tokens=False, truncation=True, max_length=TOKENS)["input_ids"]
     # The text that Cloze gets must give the same tokens again.
     hidden = [i for i in range(len(ids)) if lot.random() < 1 / 7]
     masked = [tokenizer.mask_token_id if i in hidden else t for i, t in enumerate(ids)]
