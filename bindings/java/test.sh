@@ -8,7 +8,7 @@ build="$CLOZE_SCRATCH/maven"
 export CLOZE_LIB
 
 status=0
-maven() { mvn -B -q -f "$here/pom.xml" -Dcloze.build="$build" "$@" </dev/null || status=1; }
+maven() { mvn -B -q -Dstyle.color=never -f "$here/pom.xml" -Dcloze.build="$build" "$@" </dev/null || status=1; }
 
 # Surefire's reports of all runs are added up.
 reports="$CLOZE_SCRATCH/reports"

@@ -6,8 +6,8 @@ sh scripts/bootstrap.sh cc || exit 1
 log="$CLOZE_SCRATCH/log"
 "${CARGO:-cargo}" test --manifest-path examples/tantivy/Cargo.toml --target-dir "$CLOZE_SCRATCH/target" --no-fail-fast -- --show-output >"$log" 2>&1
 status=$?
-# Indented, so that what it counts is not counted twice.
-sed 's/^/    /' "$log"
+# Marked, so that what it counts is not counted twice.
+sed 's/^/| /' "$log"
 grep '^SKIPPED' "$log"
 awk -v status="$status" '
     /^SKIPPED/ { skipped++ }
