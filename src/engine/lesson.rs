@@ -8,20 +8,30 @@ pub const UNLABELLED: u32 = u32::MAX;
 /// What a model's answers cost where the rows depend on each other, or on more than a class or numbers each.
 pub trait Judge: Send + Sync {
     /// Reads rows of `width` numbers, one after another, and writes the gradient of the sum of costs (it comes as zeros) and what each row
-    /// cost. The result may depend on nothing else, so that it is the same each time.
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]);
+    /// cost. A judge may have weights of its own, which learn too. The result may depend on nothing else, so that it is the same each time.
+    fn judge(&self, answers: &[f32], width: usize, own: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]);
+}
 
-    /// As [`Judge::judge`], of a judge that has weights of its own, which learn too: it adds their gradients to `of_weights`.
-    fn judge_by(
-        &self,
-        answers: &[f32],
-        width: usize,
-        _weights: &[&[f32]],
-        gradient: &mut [f32],
-        _of_weights: &mut [Vec<f32>],
-        costs: &mut [Cost],
-    ) {
-        self.judge(answers, width, gradient, costs);
+/// The weights of a judge, and the gradient of each, which comes as zeros.
+pub struct Owned<'w> {
+    /// Number after number.
+    pub weights: Vec<&'w [f32]>,
+    /// As long as the weights.
+    pub gradients: Vec<Vec<f32>>,
+}
+
+impl<'w> Owned<'w> {
+    /// Weights that have no gradient yet.
+    pub fn new(weights: Vec<&'w [f32]>) -> Owned<'w> {
+        let gradients = weights.iter().map(|numbers| vec![0.0; numbers.len()]).collect();
+        Owned { weights, gradients }
+    }
+
+    /// Adds `factor` times `sums` to the gradients.
+    pub fn add(&mut self, sums: &[Vec<f64>], factor: f64) {
+        for (to, sum) in self.gradients.iter_mut().zip(sums) {
+            to.iter_mut().zip(sum).for_each(|(to, x)| *to += (x * factor) as f32);
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::engine::lesson::{Cost, Judge, cross_entropy, distilled};
+use crate::engine::lesson::{Cost, Judge, Owned, cross_entropy, distilled};
 
 /// Adds `factor` times `of` to single precision numbers.
 fn add(gradient: &mut f32, of: f64, factor: f32) {
@@ -21,7 +21,7 @@ pub(super) struct Spans {
 }
 
 impl Judge for Spans {
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
+    fn judge(&self, answers: &[f32], width: usize, _: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]) {
         for (rows, places) in &self.texts {
             let mut whole = Cost { loss: 0.0, right: true, ..Cost::default() };
             for (column, place) in places.iter().enumerate() {
@@ -43,7 +43,7 @@ pub(super) struct Choices {
 }
 
 impl Judge for Choices {
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
+    fn judge(&self, answers: &[f32], width: usize, _: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]) {
         for (rows, right) in &self.questions {
             let z: Vec<f64> = rows.clone().map(|row| f64::from(answers[row * width])).collect();
             let (cost, down) = cross_entropy(&z, *right as u32);
@@ -62,7 +62,7 @@ pub(super) struct Weighed {
 }
 
 impl Judge for Weighed {
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
+    fn judge(&self, answers: &[f32], width: usize, _: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]) {
         for (row, class) in self.classes.iter().enumerate() {
             let z: Vec<f64> = answers[row * width..][..width].iter().map(|z| f64::from(*z)).collect();
             let (cost, down) = cross_entropy(&z, *class);
@@ -85,7 +85,7 @@ pub(super) struct Taught {
 }
 
 impl Judge for Taught {
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
+    fn judge(&self, answers: &[f32], width: usize, _: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]) {
         for (row, class) in self.classes.iter().enumerate() {
             let own = row * width..(row + 1) * width;
             let z: Vec<f64> = answers[own.clone()].iter().map(|z| f64::from(*z)).collect();
@@ -132,7 +132,7 @@ impl RankLoss {
 }
 
 impl Judge for Scores {
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
+    fn judge(&self, answers: &[f32], width: usize, _: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]) {
         let z = |row: usize| f64::from(answers[row * width]);
         // log(1 + e^x), and what it grows by.
         let soft = |x: f64| (x.max(0.0) + (-x.abs()).exp().ln_1p(), 1.0 / (1.0 + (-x).exp()));
@@ -163,25 +163,36 @@ pub(super) mod tests {
 
     /// The gradient of a judge against differences of its costs.
     pub(in super::super) fn agrees(judge: &dyn Judge, answers: &[f32], width: usize, factor: f64) {
-        let rows = answers.len() / width;
-        let total = |answers: &[f32]| {
-            let (mut gradient, mut costs) = (vec![0.0; answers.len()], vec![Cost::default(); rows]);
-            judge.judge(answers, width, &mut gradient, &mut costs);
+        agrees_with(judge, &[], answers, width, factor);
+    }
+
+    /// The same with weights of the judge's own, and the gradients of these.
+    pub(in super::super) fn agrees_with(judge: &dyn Judge, weights: &[&[f32]], answers: &[f32], width: usize, factor: f64) {
+        let numbers = [answers, &weights.concat()].concat();
+        let total = |numbers: &[f32]| {
+            let (answers, mut rest) = numbers.split_at(answers.len());
+            let part = |numbers: &&[f32]| rest.split_off(..numbers.len()).unwrap();
+            let mut own = Owned::new(weights.iter().map(part).collect());
+            let (mut gradient, mut costs) = (vec![0.0; answers.len()], vec![Cost::default(); answers.len() / width]);
+            judge.judge(answers, width, &mut own, &mut gradient, &mut costs);
+            gradient.extend(own.gradients.concat());
             (costs.iter().map(|c| f64::from(c.loss)).sum::<f64>() * factor, gradient)
         };
-        let (_, gradient) = total(answers);
-        let mut largest = 0f64;
-        for i in 0..answers.len() {
-            let moved = |by: f32| {
-                let mut moved = answers.to_vec();
-                moved[i] += by;
-                total(&moved).0
-            };
-            let differences = (moved(1e-2) - moved(-1e-2)) / 2e-2;
-            largest = largest.max(differences.abs());
-            assert!((differences - f64::from(gradient[i])).abs() < 2e-3 * factor, "number {i}: {differences} and {}", gradient[i]);
+        let (_, gradient) = total(&numbers);
+        for part in [0..answers.len(), answers.len()..numbers.len()] {
+            let mut largest = 0f64;
+            for i in part.clone() {
+                let moved = |by: f32| {
+                    let mut moved = numbers.clone();
+                    moved[i] += by;
+                    total(&moved).0
+                };
+                let differences = (moved(1e-2) - moved(-1e-2)) / 2e-2;
+                largest = largest.max(differences.abs());
+                assert!((differences - f64::from(gradient[i])).abs() < 2e-3 * factor, "number {i}: {differences} and {}", gradient[i]);
+            }
+            assert!(part.is_empty() || largest > 1e-3 * factor, "something has a gradient");
         }
-        assert!(largest > 1e-3 * factor, "something has a gradient");
     }
 
     /// Numbers that look random.

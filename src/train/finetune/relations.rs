@@ -4,7 +4,7 @@
 //! `b` are weights of the judge: they learn beside the model, begin from zeros, and are left behind when it is written.
 
 use super::vectors::{scale_to_one, scaled_back};
-use crate::engine::lesson::{Cost, Judge, cross_entropy};
+use crate::engine::lesson::{Cost, Judge, Owned, cross_entropy};
 
 /// Which relation each pair of vectors has, which stand side by side.
 pub(super) struct Relations {
@@ -24,23 +24,10 @@ impl Relations {
 }
 
 impl Judge for Relations {
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
-        let (matrix, bias) = (vec![0.0; self.labels * 3 * width], vec![0.0; self.labels]);
-        let mut nowhere = [matrix.clone(), bias.clone()];
-        self.judge_by(answers, width, &[&matrix, &bias], gradient, &mut nowhere, costs);
-    }
-
-    fn judge_by(
-        &self,
-        answers: &[f32],
-        width: usize,
-        weights: &[&[f32]],
-        gradient: &mut [f32],
-        of_weights: &mut [Vec<f32>],
-        costs: &mut [Cost],
-    ) {
+    /// The weights are those of [`Relations::weights`].
+    fn judge(&self, answers: &[f32], width: usize, own: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]) {
         let (read, factor) = (3 * width, f64::from(self.factor));
-        let (mut of_matrix, mut of_bias) = (vec![0.0; self.labels * read], vec![0.0; self.labels]);
+        let mut sums = [vec![0.0; self.labels * read], vec![0.0; self.labels]];
         for (pair, class) in self.classes.iter().enumerate() {
             let both = 2 * pair * width..2 * (pair + 1) * width;
             let mut x: Vec<f64> = answers[both.clone()].iter().map(|x| f64::from(*x)).collect();
@@ -48,15 +35,16 @@ impl Judge for Relations {
             x.extend((0..width).map(|i| x[i] - x[width + i]).collect::<Vec<f64>>());
             let signs: Vec<f64> = x[2 * width..].iter().map(|d| if *d == 0.0 { 0.0 } else { d.signum() }).collect();
             x[2 * width..].iter_mut().for_each(|d| *d = d.abs());
-            let row = |label: usize| weights[0][label * read..(label + 1) * read].iter().map(|w| f64::from(*w));
-            let z: Vec<f64> =
-                (0..self.labels).map(|label| f64::from(weights[1][label]) + row(label).zip(&x).map(|(w, x)| w * x).sum::<f64>()).collect();
+            let row = |label: usize| own.weights[0][label * read..(label + 1) * read].iter().map(|w| f64::from(*w));
+            let z: Vec<f64> = (0..self.labels)
+                .map(|label| f64::from(own.weights[1][label]) + row(label).zip(&x).map(|(w, x)| w * x).sum::<f64>())
+                .collect();
             let (cost, down) = cross_entropy(&z, *class);
             let mut back = vec![0.0; read];
             for (label, d) in down.iter().enumerate() {
                 back.iter_mut().zip(row(label)).for_each(|(b, w)| *b += d * w);
-                of_matrix[label * read..].iter_mut().zip(&x).for_each(|(g, x)| *g += d * x);
-                of_bias[label] += d;
+                sums[0][label * read..].iter_mut().zip(&x).for_each(|(g, x)| *g += d * x);
+                sums[1][label] += d;
             }
             for i in 0..width {
                 let apart = back[2 * width + i] * signs[i];
@@ -69,50 +57,21 @@ impl Judge for Relations {
             gradient[both].iter_mut().zip(&back).for_each(|(g, d)| *g = (d * factor) as f32);
             costs[2 * pair] = cost;
         }
-        for (to, sum) in of_weights.iter_mut().zip([&of_matrix, &of_bias]) {
-            to.iter_mut().zip(sum).for_each(|(to, x)| *to += (x * factor) as f32);
-        }
+        own.add(&sums, factor);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::judges::tests::{agrees, numbers};
+    use super::super::judges::tests::{agrees_with, numbers};
     use super::*;
-
-    /// Relations read by fixed weights.
-    struct With(Relations, Vec<f32>);
-
-    impl Judge for With {
-        fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
-            let (matrix, bias) = self.1.split_at(self.0.labels * 3 * width);
-            let mut nowhere = [vec![0.0; matrix.len()], vec![0.0; bias.len()]];
-            self.0.judge_by(answers, width, &[matrix, bias], gradient, &mut nowhere, costs);
-        }
-    }
-
-    /// The same with the weights as what is answered, a number a row.
-    struct Turned(Relations, Vec<f32>);
-
-    impl Judge for Turned {
-        fn judge(&self, answers: &[f32], _: usize, gradient: &mut [f32], costs: &mut [Cost]) {
-            let width = self.1.len() / (2 * self.0.classes.len());
-            let (matrix, bias) = answers.split_at(self.0.labels * 3 * width);
-            let mut of_weights = [vec![0.0; matrix.len()], vec![0.0; bias.len()]];
-            let (mut nowhere, mut of_rows) = (vec![0.0; self.1.len()], vec![Cost::default(); 2 * self.0.classes.len()]);
-            self.0.judge_by(&self.1, width, &[matrix, bias], &mut nowhere, &mut of_weights, &mut of_rows);
-            gradient.copy_from_slice(&of_weights.concat());
-            costs[0].loss = of_rows.iter().map(|cost| cost.loss).sum();
-        }
-    }
 
     #[test]
     fn gradients_are_those_of_the_costs() {
         let (z, w) = (numbers(24), numbers(39 + 24)[24..].iter().map(|x| x / 3.0).collect::<Vec<f32>>());
         for unit in [false, true] {
-            let relations = || Relations { classes: vec![2, 0, 1], labels: 3, unit, factor: 0.5 };
-            agrees(&With(relations(), w.clone()), &z, 4, 0.5);
-            agrees(&Turned(relations(), z.clone()), &w, 1, 0.5);
+            let relations = Relations { classes: vec![2, 0, 1], labels: 3, unit, factor: 0.5 };
+            agrees_with(&relations, &[&w[..36], &w[36..]], &z, 4, 0.5);
         }
     }
 }

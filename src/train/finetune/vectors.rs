@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use crate::engine::lesson::{Cost, Judge, cross_entropy};
+use crate::engine::lesson::{Cost, Judge, Owned, cross_entropy};
 use crate::error::{ErrorKind, Result, fail};
 use crate::formats::{SentenceModules, Source};
 use crate::train::run::folder::Companions;
@@ -52,7 +52,7 @@ pub(super) struct Vectors {
 }
 
 impl Judge for Vectors {
-    fn judge(&self, answers: &[f32], width: usize, gradient: &mut [f32], costs: &mut [Cost]) {
+    fn judge(&self, answers: &[f32], width: usize, _: &mut Owned<'_>, gradient: &mut [f32], costs: &mut [Cost]) {
         let mut sums = vec![0f64; gradient.len()];
         for length in &self.lengths {
             let mut vectors: Vec<Vec<f64>> =

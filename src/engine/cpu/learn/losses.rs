@@ -6,7 +6,7 @@
 use super::super::ops::Work;
 use super::REPORTED;
 use crate::engine::graph::{Loss, Own, ValueId};
-use crate::engine::lesson::{Cost, Judge, Target, cross_entropy, distilled};
+use crate::engine::lesson::{Cost, Judge, Owned, Target, cross_entropy, distilled};
 
 impl Work {
     /// The rows of one task: gradients, and reports of [`Cost`].
@@ -55,10 +55,9 @@ impl Work {
         // SAFETY: the input is complete; its place may be the value's own, so it is read before it is written.
         (0..rows).for_each(|row| answers.extend_from_slice(unsafe { self.read(input.index(), row) }));
         let (mut gradient, mut costs) = (vec![0.0; answers.len()], vec![Cost::default(); rows]);
-        let weights: Vec<&[f32]> = own.ids().map(|id| self.vector(id)).collect();
-        let mut of_weights: Vec<Vec<f32>> = weights.iter().map(|numbers| vec![0.0; numbers.len()]).collect();
-        judge.judge_by(&answers, width, &weights, &mut gradient, &mut of_weights, &mut costs);
-        for (id, numbers) in own.ids().zip(&of_weights) {
+        let mut owned = Owned::new(own.ids().map(|id| self.vector(id)).collect());
+        judge.judge(&answers, width, &mut owned, &mut gradient, &mut costs);
+        for (id, numbers) in own.ids().zip(&owned.gradients) {
             // SAFETY: this task alone adds to the gradients of its judge's weights, which are as long as these.
             numbers.iter().enumerate().for_each(|(i, x)| unsafe { *self.gradient_at(id).add(i) += x });
         }
