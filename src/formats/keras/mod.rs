@@ -12,6 +12,7 @@ use hdf5_reader::group::Group;
 use hdf5_reader::{Dataset, Datatype, Hdf5File, OpenOptions};
 
 use super::Weights;
+use super::tensorflow::transposed;
 use crate::error::{Error, ErrorKind, Result, fail};
 use crate::quant::{Bytes, Dtype, Tensor};
 
@@ -96,29 +97,25 @@ fn tensor(found: &Dataset, turned: bool) -> Result<Tensor> {
         other => return fail(ErrorKind::Unsupported, format!("it is of the type {other:?}; floats of 4 and 2 bytes are read")),
     };
     let shape: Option<Vec<usize>> = found.shape().iter().map(|d| usize::try_from(*d).ok()).collect();
-    let shape = shape.ok_or_else(|| Error::new(ErrorKind::InvalidFile, format!("its shape {:?} is beyond this machine", found.shape())))?;
-    let bytes = found.read_native_bytes().map_err(|e| invalid(&e))?;
-    let (bytes, shape) = if turned { reversed(&bytes, &shape, size) } else { (bytes, shape) };
-    Tensor::new(dtype, shape, Bytes::owned(bytes)).ok_or_else(|| Error::new(ErrorKind::InvalidFile, "its shape does not fit its bytes"))
+    let mut shape =
+        shape.ok_or_else(|| Error::new(ErrorKind::InvalidFile, format!("its shape {:?} is beyond this machine", found.shape())))?;
+    let mut bytes = Bytes::owned(found.read_native_bytes().map_err(|e| invalid(&e))?);
+    if turned {
+        bytes = reversed(bytes, &shape, size);
+        shape.reverse();
+    }
+    Tensor::new(dtype, shape, bytes).ok_or_else(|| Error::new(ErrorKind::InvalidFile, "its shape does not fit its bytes"))
 }
 
-/// A tensor with its axes in the other order: Keras's kernels are (inputs, outputs), and of convolutions (width, inputs, outputs).
-fn reversed(bytes: &[u8], shape: &[usize], size: usize) -> (Vec<u8>, Vec<usize>) {
-    let mut out = Vec::with_capacity(bytes.len());
-    let turned: Vec<usize> = shape.iter().rev().copied().collect();
-    let mut index = vec![0; turned.len()];
-    while out.len() < bytes.len() {
-        let at = index.iter().rev().zip(shape).fold(0, |at, (i, d)| at * d + i);
-        out.extend_from_slice(&bytes[at * size..(at + 1) * size]);
-        for (i, d) in index.iter_mut().zip(&turned).rev() {
-            *i += 1;
-            if *i < *d {
-                break;
-            }
-            *i = 0;
+/// The numbers, of `size` bytes, of a tensor with its axes in the other order: Keras's kernels are (inputs, outputs), and of convolutions (width,
+/// inputs, outputs). The first axis goes behind all others; then it is part of what is moved.
+fn reversed(bytes: Bytes, shape: &[usize], size: usize) -> Bytes {
+    match shape {
+        [first, rest @ ..] if !bytes.is_empty() && !rest.is_empty() => {
+            reversed(transposed(&bytes, *first, rest.iter().product(), size), rest, first * size)
         }
+        _ => bytes,
     }
-    (out, turned)
 }
 
 #[cfg(test)]
@@ -127,13 +124,21 @@ mod tests {
 
     #[test]
     fn axes_change_places() {
+        let turned = |bytes: &[u8], shape: &[usize], size| reversed(Bytes::owned(bytes.to_vec()), shape, size).to_vec();
         // (2, 3) to (3, 2), and (2, 1, 3) to (3, 1, 2).
-        for shape in [vec![2, 3], vec![2, 1, 3]] {
-            let (bytes, turned) = reversed(&[0, 1, 2, 3, 4, 5], &shape, 1);
-            assert_eq!((bytes, turned.first(), turned.last()), (vec![0, 3, 1, 4, 2, 5], shape.last(), shape.first()));
+        for shape in [&[2, 3][..], &[2, 1, 3]] {
+            assert_eq!(turned(&[0, 1, 2, 3, 4, 5], shape, 1), [0, 3, 1, 4, 2, 5]);
         }
-        assert_eq!(reversed(&[], &[0, 3], 4), (vec![], vec![3, 0]));
-        assert_eq!(reversed(&[1, 2], &[], 2), (vec![1, 2], vec![]));
+        // Each number stands where its places in the other order say.
+        let (shape, size) = ([2, 3, 4], 2);
+        let number = |a: usize, b: usize, c: usize| [(a * 3 + b) as u8, c as u8];
+        let all = |of: &dyn Fn(usize, usize, usize) -> [u8; 2], [l, m, n]: [usize; 3]| -> Vec<u8> {
+            (0..l).flat_map(|a| (0..m).flat_map(move |b| (0..n).flat_map(move |c| of(a, b, c)))).collect()
+        };
+        assert_eq!(turned(&all(&number, shape), &shape, size), all(&|c, b, a| number(a, b, c), [4, 3, 2]));
+        assert!(turned(&[], &[0, 3], 4).is_empty());
+        assert!(turned(&[], &[0, usize::MAX, usize::MAX], 4).is_empty());
+        assert_eq!(turned(&[1, 2], &[], 2), [1, 2]);
     }
 
     #[test]
